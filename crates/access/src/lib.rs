@@ -1,0 +1,1 @@
+//! Who may call what: trusted networks, proxies, cross-origin rules.

@@ -1,0 +1,2 @@
+//! The bowsprit binary.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Configuration files: syntax with spans, includes, secrets, typed options, unknown-option report, reference.

@@ -1,0 +1,1 @@
+//! Roots, path safety, upload, download, listing.

@@ -1,0 +1,1 @@
+//! Printer operations: pass-through, status subscriptions, print control, temperature and gcode stores.

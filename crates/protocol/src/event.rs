@@ -1,0 +1,156 @@
+//! Everything that the server tells its clients unasked: one variant per notification, with its payload and its wire names.
+//!
+//! Status updates are not here: they differ per subscription and have their own path ([`crate::status`]).
+//! Source: document 1 *Events*, wire/1-core.md section 5.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::{Frame, dual, envelope, vocabulary};
+
+/// A notification to all authorised connections.
+#[derive(Debug, Clone)]
+pub enum Event {
+    /// The start sequence with the firmware host finished in state ready.
+    FwhostReady,
+    /// The firmware host shut down (emergency stop or fault).
+    FwhostShutdown,
+    /// The connection to the firmware host ended.
+    FwhostDisconnected,
+    /// A line of output of the firmware host, as it came (may hold several lines).
+    GcodeResponse(Arc<str>),
+    /// Something changed in a file root.
+    FilelistChanged(FilelistChange),
+}
+
+/// Payload of `notify_filelist_changed` (document 2, wire/2-files-jobs.md section 2).
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct FilelistChange {
+    /// What happened.
+    pub action: FileAction,
+    /// The item that it happened to, as it is now.
+    pub item: FileItem,
+    /// Where it was before, when it moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub source_item: Option<SourceItem>,
+}
+
+/// Actions of file operations and of file-list notifications.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum FileAction {
+    /// A file appeared or was replaced by an upload.
+    CreateFile,
+    /// A folder appeared.
+    CreateDir,
+    /// A file is gone.
+    DeleteFile,
+    /// A folder is gone.
+    DeleteDir,
+    /// A file has another name.
+    MoveFile,
+    /// A folder has another name.
+    MoveDir,
+    /// The content of a file changed.
+    ModifyFile,
+    /// A root points to another folder.
+    RootUpdate,
+    /// An archive was made.
+    ZipFiles,
+}
+
+/// *Item Details* of document 2.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct FileItem {
+    /// Path relative to the root.
+    pub path: String,
+    /// Root name.
+    pub root: String,
+    /// Modification time in Unix seconds; 0 after a delete.
+    pub modified: f64,
+    /// Bytes; 0 after a delete.
+    pub size: u64,
+    /// `rw`, `r` or empty.
+    pub permissions: String,
+}
+
+/// Where a moved item was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SourceItem {
+    /// Path relative to the root.
+    pub path: String,
+    /// Root name.
+    pub root: String,
+}
+
+impl Event {
+    /// The neutral wire name.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::FwhostReady => "notify_fwhost_ready",
+            Self::FwhostShutdown => "notify_fwhost_shutdown",
+            Self::FwhostDisconnected => "notify_fwhost_disconnected",
+            Self::GcodeResponse(_) => "notify_gcode_response",
+            Self::FilelistChanged(_) => "notify_filelist_changed",
+        }
+    }
+
+    /// The finished messages: one, or two when the notification has two names.
+    #[must_use]
+    pub fn frames(&self) -> Vec<Frame> {
+        let params = self.params();
+        let name = self.name();
+        [Some(name), vocabulary::notification_alias(name)]
+            .into_iter()
+            .flatten()
+            .map(|name| envelope::notification(name, params.as_deref()))
+            .collect()
+    }
+
+    fn params(&self) -> Option<Vec<u8>> {
+        match self {
+            Self::FwhostReady | Self::FwhostShutdown | Self::FwhostDisconnected => None,
+            Self::GcodeResponse(line) => dual::to_vec(&[line]).ok(),
+            Self::FilelistChanged(change) => dual::to_vec(&[change]).ok(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(event: &Event) -> Vec<String> {
+        event.frames().iter().map(|frame| String::from_utf8(frame.to_vec()).unwrap()).collect()
+    }
+
+    #[test]
+    fn renamed_notifications_go_out_under_both_names_without_params() {
+        assert_eq!(
+            texts(&Event::FwhostReady),
+            [r#"{"jsonrpc":"2.0","method":"notify_fwhost_ready"}"#, r#"{"jsonrpc":"2.0","method":"notify_klippy_ready"}"#]
+        );
+    }
+
+    #[test]
+    fn payload_is_the_first_of_params() {
+        assert_eq!(
+            texts(&Event::GcodeResponse("// hi\n// there".into())),
+            [r#"{"jsonrpc":"2.0","method":"notify_gcode_response","params":["// hi\n// there"]}"#]
+        );
+        let change = FilelistChange {
+            action: FileAction::CreateFile,
+            item: FileItem { path: "a.gcode".into(), root: "gcodes".into(), modified: 1.5, size: 3, permissions: "rw".into() },
+            source_item: None,
+        };
+        assert_eq!(
+            texts(&Event::FilelistChanged(change)),
+            [
+                r#"{"jsonrpc":"2.0","method":"notify_filelist_changed","params":[{"action":"create_file","item":{"path":"a.gcode","root":"gcodes","modified":1.5,"size":3,"permissions":"rw"}}]}"#
+            ]
+        );
+    }
+}

@@ -1,0 +1,183 @@
+//! The vocabulary table: the only place that knows both the specification's neutral names and the incumbent's.
+//!
+//! Rules (design.md section 3): routes, methods, sections and parameter values are accepted in both forms; result members stand in both forms
+//! in the same object ([`crate::dual`]); renamed notifications are sent under both names; values with two forms follow the caller's [`Form`].
+//! Table: wire/1-core.md section 1.
+
+/// Which form of two-form *values* a caller reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Form {
+    /// The specification's own words.
+    #[default]
+    Neutral,
+    /// The incumbent's words.
+    Upstream,
+}
+
+/// A name in both forms.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pair {
+    /// The specification's name.
+    pub neutral: &'static str,
+    /// The incumbent's name.
+    pub upstream: &'static str,
+}
+
+impl Pair {
+    /// The name in the given form.
+    #[must_use]
+    pub fn in_form(&self, form: Form) -> &'static str {
+        match form {
+            Form::Neutral => self.neutral,
+            Form::Upstream => self.upstream,
+        }
+    }
+
+    /// True when `name` is either form.
+    #[must_use]
+    pub fn is(&self, name: &str) -> bool {
+        name == self.neutral || name == self.upstream
+    }
+}
+
+const fn pair(neutral: &'static str, upstream: &'static str) -> Pair {
+    Pair { neutral, upstream }
+}
+
+/// Members of results and notifications that appear under both names in the same object.
+pub const MEMBERS: &[Pair] = &[
+    pair("fwhost_connected", "klippy_connected"),
+    pair("fwhost_state", "klippy_state"),
+    pair("missing_fwhost_requirements", "missing_klippy_requirements"),
+    pair("firmware_path", "klipper_path"),
+    pair("core_stats", "moonraker_stats"),
+    pair("spool_connected", "spoolman_connected"),
+    pair("remote_rate_limit", "github_rate_limit"),
+    pair("remote_requests_remaining", "github_requests_remaining"),
+    pair("remote_limit_reset_time", "github_limit_reset_time"),
+    pair("estimator_config_dump", "klipper_estimator_config"),
+    pair("fwhost_uds_address", "klippy_uds_address"),
+];
+
+/// Prefixes of route and method names with two forms (`/machine/led/…` and `machine.led.…`); the rest of the name is equal.
+pub const GROUPS: &[Pair] = &[pair("server/spool", "server/spoolman"), pair("machine/led", "machine/wled")];
+
+/// Whole routes with two forms.
+pub const ROUTES: &[Pair] = &[
+    pair("/fwhostsocket", "/klippysocket"),
+    pair("/server/files/core.log", "/server/files/moonraker.log"),
+    pair("/server/files/fwhost.log", "/server/files/klippy.log"),
+    pair("/machine/update/core", "/machine/update/moonraker"),
+    pair("/machine/update/firmware", "/machine/update/klipper"),
+];
+
+/// Notifications with two names; both are sent.
+pub const NOTIFICATIONS: &[Pair] = &[
+    pair("notify_fwhost_ready", "notify_klippy_ready"),
+    pair("notify_fwhost_shutdown", "notify_klippy_shutdown"),
+    pair("notify_fwhost_disconnected", "notify_klippy_disconnected"),
+    pair("notify_spool_status_changed", "notify_spoolman_status_changed"),
+];
+
+/// The two applications whose logs roll over.
+pub const APP_CORE: Pair = pair("core", "moonraker");
+/// The firmware, as an application.
+pub const APP_FIRMWARE: Pair = pair("firmware", "klipper");
+
+/// Names of the unix socket in `comms/`.
+pub const SOCKET_FILE: Pair = pair("core.sock", "moonraker.sock");
+/// Names of the configuration file in `config/`, besides our own `bowsprit.conf`.
+pub const CONFIG_FILE: Pair = pair("core.conf", "moonraker.conf");
+/// Names of the secrets file in the data folder.
+pub const SECRETS_FILE: Pair = pair("core.secrets", "moonraker.secrets");
+/// Names of the service log in `logs/`.
+pub const LOG_FILE: Pair = pair("core.log", "moonraker.log");
+
+/// Names under which known clients of the incumbent identify themselves (wire/4-clients.md section 0); a trailing `*` matches any ending.
+const UPSTREAM_CLIENTS: &[&str] = &[
+    "mainsail",
+    "fluidd",
+    "klipperscreen",
+    "mobileraker*",
+    "obico",
+    "octoeverywhere",
+    "octoapp",
+    "helixscreen",
+    "orcaslicer",
+    "guppyscreen",
+    "mooncord*",
+    "moonraker*",
+];
+
+/// The other form of a result member.
+#[must_use]
+pub fn member_alias(name: &str) -> Option<&'static str> {
+    // Called for every serialised struct field: most names are ruled out by their ending before any comparison.
+    MEMBERS.iter().find(|pair| pair.neutral.len() == name.len() && pair.neutral == name).map(|pair| pair.upstream)
+}
+
+/// The other route of a neutral route.
+#[must_use]
+pub fn route_alias(route: &str) -> Option<String> {
+    if let Some(pair) = ROUTES.iter().find(|pair| pair.neutral == route) {
+        return Some(pair.upstream.to_owned());
+    }
+    GROUPS.iter().find_map(|group| {
+        let rest = route.strip_prefix('/')?.strip_prefix(group.neutral)?;
+        (rest.is_empty() || rest.starts_with('/')).then(|| format!("/{}{rest}", group.upstream))
+    })
+}
+
+/// The other method name of a neutral method.
+#[must_use]
+pub fn method_alias(method: &str) -> Option<String> {
+    route_alias(&format!("/{}", method.replace('.', "/"))).map(|route| route[1..].replace('/', "."))
+}
+
+/// The other name of a notification.
+#[must_use]
+pub fn notification_alias(name: &str) -> Option<&'static str> {
+    NOTIFICATIONS.iter().find(|pair| pair.neutral == name).map(|pair| pair.upstream)
+}
+
+/// True when a client that identifies under this name reads the incumbent's values.
+#[must_use]
+pub fn is_upstream_client(client_name: &str) -> bool {
+    let name = client_name.to_lowercase();
+    UPSTREAM_CLIENTS.iter().any(|known| match known.strip_suffix('*') {
+        Some(start) => name.starts_with(start),
+        None => name == *known,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_translate_whole_segments_only() {
+        assert_eq!(route_alias("/server/spool/status").as_deref(), Some("/server/spoolman/status"));
+        assert_eq!(method_alias("machine.led.get_strip").as_deref(), Some("machine.wled.get_strip"));
+        assert_eq!(method_alias("machine.update.core").as_deref(), Some("machine.update.moonraker"));
+        assert_eq!(route_alias("/server/spoolish"), None);
+        assert_eq!(method_alias("server.info"), None);
+    }
+
+    #[test]
+    fn no_name_stands_twice() {
+        for table in [MEMBERS, GROUPS, ROUTES, NOTIFICATIONS] {
+            let mut names: Vec<_> = table.iter().flat_map(|pair| [pair.neutral, pair.upstream]).collect();
+            names.sort_unstable();
+            let before = names.len();
+            names.dedup();
+            assert_eq!(before, names.len());
+        }
+    }
+
+    #[test]
+    fn known_clients_are_recognised_in_any_case() {
+        assert!(is_upstream_client("KlipperScreen"));
+        assert!(is_upstream_client("Mobileraker-ios"));
+        assert!(!is_upstream_client("my dashboard"));
+    }
+}

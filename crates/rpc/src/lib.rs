@@ -1,0 +1,1 @@
+//! Operation registry, call context, argument decoding, connections and event fan-out, contract writer.

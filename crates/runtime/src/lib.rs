@@ -1,0 +1,1 @@
+//! Mechanisms: supervisor of tasks, shutdown, logging with rotation, command line of the process.

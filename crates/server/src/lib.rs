@@ -1,0 +1,1 @@
+//! Server administration: info, configuration, restart, logs, connection identity, database namespaces.

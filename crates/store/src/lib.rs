@@ -1,0 +1,1 @@
+//! SQLite behind one writer thread: group commit, migrations, namespaces.

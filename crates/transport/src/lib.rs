@@ -1,0 +1,1 @@
+//! HTTP, websocket, bridge, unix socket: connection loops and codecs, no business rule.
