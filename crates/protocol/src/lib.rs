@@ -7,6 +7,7 @@ pub mod dual;
 pub mod envelope;
 pub mod error;
 pub mod event;
+pub mod raw;
 pub mod state;
 pub mod status;
 pub mod version;

@@ -14,6 +14,8 @@ use serde_json::value::RawValue;
 use crate::Frame;
 use crate::envelope::write_string;
 use crate::error::{ApiError, ApiResult};
+use crate::raw;
+pub use crate::raw::RawMembers as HostFields;
 
 /// Shared text: a name, or the JSON text of a value.
 pub type Text = Arc<str>;
@@ -184,56 +186,9 @@ pub struct HostStatus<'a> {
 #[derive(Debug, Default)]
 pub struct HostObjects<'a>(pub Vec<(Cow<'a, str>, HostFields<'a>)>);
 
-/// Fields of one object with the JSON text of their values.
-#[derive(Debug, Default)]
-pub struct HostFields<'a>(pub Vec<(Cow<'a, str>, &'a RawValue)>);
-
-macro_rules! ordered_map {
-    ($type:ident, $value:ty, $what:literal) => {
-        impl<'de: 'a, 'a> Deserialize<'de> for $type<'a> {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Entries;
-                impl<'de> Visitor<'de> for Entries {
-                    type Value = $type<'de>;
-                    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                        f.write_str($what)
-                    }
-                    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                        let mut entries = Vec::new();
-                        while let Some(name) = map.next_key::<Name<'de>>()? {
-                            entries.push((name.0, map.next_value::<$value>()?));
-                        }
-                        Ok($type(entries))
-                    }
-                }
-                deserializer.deserialize_map(Entries)
-            }
-        }
-    };
-}
-
-ordered_map!(HostObjects, HostFields<'de>, "printer objects by name");
-ordered_map!(HostFields, &'de RawValue, "fields by name");
-
-/// A name that borrows from the text unless it holds an escape (serde's own `Cow` always copies).
-struct Name<'a>(Cow<'a, str>);
-
-impl<'de> Deserialize<'de> for Name<'de> {
+impl<'de: 'a, 'a> Deserialize<'de> for HostObjects<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct NameVisitor;
-        impl<'de> Visitor<'de> for NameVisitor {
-            type Value = Name<'de>;
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a name")
-            }
-            fn visit_borrowed_str<E>(self, name: &'de str) -> Result<Name<'de>, E> {
-                Ok(Name(Cow::Borrowed(name)))
-            }
-            fn visit_str<E>(self, name: &str) -> Result<Name<'de>, E> {
-                Ok(Name(Cow::Owned(name.to_owned())))
-            }
-        }
-        deserializer.deserialize_str(NameVisitor)
+        raw::ordered_entries(deserializer, "printer objects by name").map(HostObjects)
     }
 }
 
