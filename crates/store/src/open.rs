@@ -1,0 +1,137 @@
+//! Opening: folder, file, health, version, settings, migrations; at the end connections that are ready to use.
+
+use std::fs::{self, OpenOptions};
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::migrate::{self, Schema};
+use crate::readers::READERS;
+use crate::{StoreError, damage};
+
+/// How long a connection waits for a lock that another process (a backup tool, an SQL shell) holds.
+pub const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// Page cache per connection in KiB. Small: memory belongs to the firmware host, and the system caches files anyway.
+const CACHE_KIB: u32 = 512;
+
+/// Size in bytes to which the WAL file is cut back after a checkpoint.
+const WAL_LIMIT: u32 = 4 * 1024 * 1024;
+
+/// Marks a database as ours ("BOWS"), so that another program's file is never changed by mistake.
+const APPLICATION_ID: i32 = 0x424F_5753;
+
+/// Connections, ready to be given to their threads.
+pub(crate) struct Connections {
+    pub(crate) writer: Connection,
+    pub(crate) readers: Vec<Connection>,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) created: bool,
+}
+
+/// Opens or makes the database file; a damaged one is set aside first.
+pub(crate) fn file(path: &Path, schemas: &[Schema]) -> Result<Connections, StoreError> {
+    migrate::validate(schemas)?;
+    let mut warnings = Vec::new();
+    let mut created = touch(path)?;
+    let writer = match open_writer(path, schemas) {
+        Err(StoreError::Corrupt(reason)) => {
+            warnings.push(replace_damaged(path, &reason)?);
+            created = touch(path)?;
+            open_writer(path, schemas)?
+        }
+        other => other?,
+    };
+    let readers = (0..READERS).map(|_| open_reader(path)).collect::<Result<_, _>>()?;
+    Ok(Connections { writer, readers, warnings, created })
+}
+
+/// Makes a database in memory. It has no readers: only its own connection can see it.
+pub(crate) fn memory(schemas: &[Schema]) -> Result<Connections, StoreError> {
+    migrate::validate(schemas)?;
+    let mut writer = Connection::open_in_memory()?;
+    configure(&writer)?;
+    migrate::run(&mut writer, schemas)?;
+    Ok(Connections { writer, readers: Vec::new(), warnings: Vec::new(), created: true })
+}
+
+/// Makes the folder and, when there is none, an empty file. Returns whether it made the file.
+fn touch(path: &Path) -> Result<bool, StoreError> {
+    let refused = |error: std::io::Error| unusable(path, &error);
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(refused)?;
+    }
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    // Only for us: the database holds password hashes. SQLite gives its side files the same mode.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    match options.open(path) {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
+        Err(error) => Err(refused(error)),
+    }
+}
+
+fn open_writer(path: &Path, schemas: &[Schema]) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let mut conn = Connection::open_with_flags(path, flags).map_err(|error| unusable(path, &error))?;
+    conn.busy_timeout(BUSY_TIMEOUT)?;
+    if conn.is_readonly("main")? {
+        return Err(unusable(path, &"the file is read-only"));
+    }
+    // These checks leave the file as it is.
+    damage::check(&conn, path)?;
+    refuse_foreign(&conn, path)?;
+    migrate::refuse_newer(&conn, schemas)?;
+    configure(&conn)?;
+    migrate::run(&mut conn, schemas)?;
+    Ok(conn)
+}
+
+fn open_reader(path: &Path) -> Result<Connection, StoreError> {
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+    let conn = Connection::open_with_flags(path, flags)?;
+    conn.busy_timeout(BUSY_TIMEOUT)?;
+    conn.execute_batch(&format!("PRAGMA cache_size = -{CACHE_KIB}; PRAGMA mmap_size = 0; PRAGMA query_only = ON"))?;
+    Ok(conn)
+}
+
+/// Settings of the writing connection. `synchronous = FULL`: a commit returns when its data is on the disk.
+fn configure(conn: &Connection) -> Result<(), StoreError> {
+    conn.execute_batch(&format!(
+        "PRAGMA journal_mode = WAL;
+         PRAGMA synchronous = FULL;
+         PRAGMA foreign_keys = ON;
+         PRAGMA cache_size = -{CACHE_KIB};
+         PRAGMA mmap_size = 0;
+         PRAGMA journal_size_limit = {WAL_LIMIT};
+         PRAGMA temp_store = MEMORY;"
+    ))?;
+    let present: i32 = conn.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    if present != APPLICATION_ID {
+        conn.pragma_update(None, "application_id", APPLICATION_ID)?;
+    }
+    Ok(())
+}
+
+/// An empty database may become ours, one with tables must already be.
+fn refuse_foreign(conn: &Connection, path: &Path) -> Result<(), StoreError> {
+    let id: i32 = conn.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    let empty: bool = conn.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?;
+    if id == APPLICATION_ID || empty { Ok(()) } else { Err(StoreError::Foreign { path: path.to_owned() }) }
+}
+
+/// Sets the damaged file aside and returns the warning about it.
+fn replace_damaged(path: &Path, reason: &str) -> Result<String, StoreError> {
+    let stamp = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
+    let kept = damage::set_aside(path, &stamp)?;
+    let text = format!("The database was damaged ({reason}). It was kept as {} and a new, empty one was made", kept.display());
+    tracing::warn!("{text}");
+    Ok(text)
+}
+
+fn unusable(path: &Path, reason: &dyn std::fmt::Display) -> StoreError {
+    StoreError::Location { path: path.to_owned(), reason: reason.to_string() }
+}
