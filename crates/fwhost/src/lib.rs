@@ -1,1 +1,29 @@
 //! Link to the firmware host: framing, correlation, state machine, status cache, subscription hub, stores.
+//!
+//! [`FwHost`] is the handle that everybody holds. [`FwHost::run`] is the one supervised task behind it: it connects to the unix socket of
+//! the firmware host, for ever, and everything that arrives is handled there in the order of arrival.
+//!
+//! ```text
+//! socket ─► frame (split at 0x03) ─► message (answer or call) ─┬─► exchange: the caller that waits for the id
+//!                                                              ├─► mirror: cache ─► diff ─► hub: one frame per distinct selection
+//!                                                              └─► model: link state ─► effects (requests, events)
+//! callers ─► exchange (two lanes, urgent first) ─► socket
+//! ```
+//!
+//! Nothing that arrives can be slowed down by anybody: listeners and sinks are called synchronously and only enqueue.
+//! Facts about the other side: wire/5-fwhost.md.
+
+mod event;
+mod handle;
+mod options;
+mod sink;
+mod stores;
+mod view;
+
+pub use event::{HostEvent, PrintState, PrintStats};
+pub use handle::{FwHost, Restart};
+pub use options::{Options, Timing};
+pub use sink::{StatusSink, SubscriberId};
+pub use stores::gcode::{GcodeEntry, GcodeKind};
+pub use stores::temperature::{SensorSeries, TemperatureStore};
+pub use view::HostStatusView;
