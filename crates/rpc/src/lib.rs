@@ -1,1 +1,22 @@
-//! Operation registry, call context, argument decoding, connections and event fan-out, contract writer.
+//! Operations, calls, connections: how every request finds its operation and how every client is told what happens.
+//!
+//! Components declare operations in a [`Registry`]; transports look them up and never know which component answers. A [`Call`] is all that an
+//! operation knows about its caller. Notifications go to [`Connections`]; each connection drains its own [`Outbox`].
+
+pub mod args;
+pub mod call;
+pub mod connection;
+pub mod contract;
+mod decode;
+pub mod dispatch;
+pub mod outbox;
+pub mod registry;
+pub mod transfer;
+
+pub use args::{ArgValue, Arguments};
+pub use call::{Access, Call, Identity, Transport};
+pub use connection::{ClientInfo, ClientKind, Connection, ConnectionId, ConnectionKind, Connections};
+pub use decode::decode;
+pub use dispatch::{Dispatcher, Origin};
+pub use outbox::{CloseReason, Outbox, StatusHold};
+pub use registry::{Answer, DynamicOperations, Operation, Operations, Outcome, Registry, Rendered, Verb};

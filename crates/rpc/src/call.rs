@@ -1,0 +1,173 @@
+//! Who calls, by which way, in which vocabulary: all that an operation may know about a request.
+
+use std::fmt;
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use protocol::{ApiError, ErrorKind, Form};
+
+use crate::connection::Connection;
+
+/// Who a caller is.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Identity {
+    /// Nobody that we know.
+    #[default]
+    Stranger,
+    /// An address that the owner declared trusted.
+    Trusted,
+    /// A peer on the unix socket: the file permissions let it in.
+    Local,
+    /// The service itself (templates, start-up work).
+    Internal,
+}
+
+impl Identity {
+    /// True when the caller may use operations that need authorisation.
+    #[must_use]
+    pub fn is_authorised(&self) -> bool {
+        !matches!(self, Self::Stranger)
+    }
+
+    /// True when the caller may use operations of this class.
+    #[must_use]
+    pub fn may(&self, access: Access) -> bool {
+        access == Access::Open || self.is_authorised()
+    }
+}
+
+/// What an operation does to the world, and so who may call it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Access {
+    /// Anybody, also strangers: the way in.
+    Open,
+    /// Reads.
+    View,
+    /// Moves the printer, or changes files, jobs or settings.
+    Control,
+    /// Changes the server, the host machine, or who may do what.
+    Admin,
+}
+
+impl Access {
+    /// The name in the served contract.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::View => "view",
+            Self::Control => "control",
+            Self::Admin => "admin",
+        }
+    }
+}
+
+/// The way by which a call came.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Transport {
+    /// HTTP, also JSON-RPC over HTTP.
+    Http,
+    /// The primary websocket or the unix socket.
+    Socket,
+    /// MQTT.
+    Mqtt,
+    /// From within the service.
+    Internal,
+}
+
+impl Transport {
+    /// Name in error texts.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Http => "HTTP",
+            Self::Socket => "WEBSOCKET",
+            Self::Mqtt => "MQTT",
+            Self::Internal => "INTERNAL",
+        }
+    }
+
+    pub(crate) const fn bit(self) -> u8 {
+        match self {
+            Self::Http => 1,
+            Self::Socket => 2,
+            Self::Mqtt => 4,
+            Self::Internal => 8,
+        }
+    }
+}
+
+/// One call of an operation.
+pub struct Call {
+    /// Who calls.
+    pub identity: Identity,
+    /// By which way.
+    pub transport: Transport,
+    /// Which form of two-form values the caller reads.
+    pub form: Form,
+    /// Address of the caller, after proxy rules; none on the unix socket.
+    pub peer: Option<IpAddr>,
+    /// The persistent connection that the call came over, or names (`connection_id` over HTTP).
+    pub connection: Option<Arc<Connection>>,
+    /// Kept until the answer is in the connection's queue.
+    guards: Mutex<Vec<Box<dyn Send>>>,
+}
+
+impl Call {
+    /// A call over HTTP.
+    #[must_use]
+    pub fn http(identity: Identity, form: Form, peer: Option<IpAddr>) -> Self {
+        Self { identity, transport: Transport::Http, form, peer, connection: None, guards: Mutex::default() }
+    }
+
+    /// A call over a persistent connection.
+    #[must_use]
+    pub fn on(connection: &Arc<Connection>) -> Self {
+        Self {
+            identity: connection.identity(),
+            transport: Transport::Socket,
+            form: connection.form(),
+            peer: connection.peer,
+            connection: Some(connection.clone()),
+            guards: Mutex::default(),
+        }
+    }
+
+    /// A call from within the service.
+    #[must_use]
+    pub fn internal() -> Self {
+        Self {
+            identity: Identity::Internal,
+            transport: Transport::Internal,
+            form: Form::Neutral,
+            peer: None,
+            connection: None,
+            guards: Mutex::default(),
+        }
+    }
+
+    /// The persistent connection of this call.
+    ///
+    /// # Errors
+    /// 400 when the call came without one.
+    pub fn connection(&self) -> Result<&Arc<Connection>, ApiError> {
+        self.connection.as_ref().ok_or_else(|| ApiError::new(ErrorKind::BadRequest, "No connection associated with this request"))
+    }
+
+    /// Keeps `guard` alive until the answer of this call is in the connection's queue; what must not overtake the answer waits for it.
+    pub fn hold_until_answered(&self, guard: impl Send + 'static) {
+        self.guards.lock().push(Box::new(guard));
+    }
+}
+
+impl fmt::Debug for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Call")
+            .field("identity", &self.identity)
+            .field("transport", &self.transport)
+            .field("form", &self.form)
+            .field("peer", &self.peer)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,294 @@
+//! Persistent connections: websockets and unix-socket peers, who they are, and telling all of them something.
+
+use std::collections::HashMap;
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+
+use parking_lot::{Mutex, RwLock};
+use protocol::{ApiError, ErrorKind, Event, Form};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::call::Identity;
+use crate::outbox::{CloseReason, Outbox};
+
+/// Calls of one connection that may be under way at once.
+pub const MAX_PENDING_CALLS: usize = 512;
+
+/// Number of a connection: positive, never reused within a run, below 2^53.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+pub struct ConnectionId(pub u64);
+
+/// What a connection is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ConnectionKind {
+    /// A primary websocket.
+    Websocket,
+    /// A peer on the unix socket.
+    Unix,
+}
+
+/// Kinds of clients (document 1, *Identify rules*).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum ClientKind {
+    /// A web front end.
+    Web,
+    /// A phone app.
+    Mobile,
+    /// A desktop program.
+    Desktop,
+    /// A screen at the printer.
+    Display,
+    /// A bot.
+    Bot,
+    /// A program that offers methods to others.
+    Agent,
+    /// Anything else.
+    Other,
+}
+
+/// How a client introduced itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClientInfo {
+    /// Program name.
+    pub name: String,
+    /// Program version.
+    pub version: String,
+    /// Kind.
+    pub kind: ClientKind,
+    /// Home page.
+    pub url: String,
+}
+
+/// One persistent connection.
+#[derive(Debug)]
+pub struct Connection {
+    /// Its number.
+    pub id: ConnectionId,
+    /// What it is.
+    pub kind: ConnectionKind,
+    /// Peer address after proxy rules; none on the unix socket.
+    pub peer: Option<IpAddr>,
+    /// What waits to be written to it.
+    pub outbox: Arc<Outbox>,
+    identity: RwLock<Identity>,
+    client: RwLock<Option<ClientInfo>>,
+    upstream_form: AtomicBool,
+    pending_calls: AtomicUsize,
+}
+
+impl Connection {
+    /// Who is at the other end.
+    #[must_use]
+    pub fn identity(&self) -> Identity {
+        self.identity.read().clone()
+    }
+
+    /// Sets who is at the other end.
+    pub fn set_identity(&self, identity: Identity) {
+        *self.identity.write() = identity;
+    }
+
+    /// True when notifications may be sent to it.
+    #[must_use]
+    pub fn is_authorised(&self) -> bool {
+        self.identity.read().is_authorised()
+    }
+
+    /// Which form of two-form values it reads.
+    #[must_use]
+    pub fn form(&self) -> Form {
+        if self.upstream_form.load(Ordering::Relaxed) { Form::Upstream } else { Form::Neutral }
+    }
+
+    /// Sets the form of two-form values.
+    pub fn set_form(&self, form: Form) {
+        self.upstream_form.store(form == Form::Upstream, Ordering::Relaxed);
+    }
+
+    /// How the client introduced itself, if it did.
+    #[must_use]
+    pub fn client(&self) -> Option<ClientInfo> {
+        self.client.read().clone()
+    }
+
+    /// Takes down how the client introduces itself.
+    ///
+    /// # Errors
+    /// 400 when it did before.
+    pub fn identify(&self, info: ClientInfo) -> Result<(), ApiError> {
+        let mut client = self.client.write();
+        if client.is_some() {
+            return Err(ApiError::new(ErrorKind::BadRequest, "Connection already identified"));
+        }
+        *client = Some(info);
+        Ok(())
+    }
+
+    /// Counts a call as under way until the guard is dropped; `None` when too many are.
+    #[must_use]
+    pub fn begin_call(self: &Arc<Self>) -> Option<PendingCall> {
+        let before = self.pending_calls.fetch_add(1, Ordering::Relaxed);
+        let call = PendingCall(self.clone());
+        (before < MAX_PENDING_CALLS).then_some(call)
+    }
+}
+
+/// A call under way on a connection.
+pub struct PendingCall(Arc<Connection>);
+
+impl Drop for PendingCall {
+    fn drop(&mut self) {
+        self.0.pending_calls.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+type CloseListener = Box<dyn Fn(&Connection) + Send + Sync>;
+
+/// All persistent connections.
+#[derive(Default)]
+pub struct Connections {
+    all: RwLock<HashMap<ConnectionId, Arc<Connection>>>,
+    last_id: AtomicU64,
+    on_close: Mutex<Vec<CloseListener>>,
+    default_form: AtomicBool,
+}
+
+/// Keeps a connection in the table; dropping it removes the connection and tells those who listen.
+pub struct Registered {
+    table: Arc<Connections>,
+    /// The connection.
+    pub connection: Arc<Connection>,
+}
+
+impl Drop for Registered {
+    fn drop(&mut self) {
+        self.table.all.write().remove(&self.connection.id);
+        for listener in self.table.on_close.lock().iter() {
+            listener(&self.connection);
+        }
+    }
+}
+
+impl Connections {
+    /// Sets the form of two-form values for callers that do not say which they read.
+    pub fn set_default_form(&self, form: Form) {
+        self.default_form.store(form == Form::Upstream, Ordering::Relaxed);
+    }
+
+    /// The form of two-form values for callers that do not say which they read.
+    #[must_use]
+    pub fn default_form(&self) -> Form {
+        if self.default_form.load(Ordering::Relaxed) { Form::Upstream } else { Form::Neutral }
+    }
+
+    /// Adds a connection.
+    #[must_use]
+    pub fn register(self: &Arc<Self>, kind: ConnectionKind, identity: Identity, peer: Option<IpAddr>) -> Registered {
+        let connection = Arc::new(Connection {
+            id: ConnectionId(self.last_id.fetch_add(1, Ordering::Relaxed) + 1),
+            kind,
+            peer,
+            outbox: Arc::default(),
+            identity: RwLock::new(identity),
+            client: RwLock::new(None),
+            upstream_form: AtomicBool::new(self.default_form() == Form::Upstream),
+            pending_calls: AtomicUsize::new(0),
+        });
+        self.all.write().insert(connection.id, connection.clone());
+        Registered { table: self.clone(), connection }
+    }
+
+    /// Calls `listener` whenever a connection has ended.
+    pub fn on_close(&self, listener: impl Fn(&Connection) + Send + Sync + 'static) {
+        self.on_close.lock().push(Box::new(listener));
+    }
+
+    /// The connection with this number.
+    #[must_use]
+    pub fn get(&self, id: ConnectionId) -> Option<Arc<Connection>> {
+        self.all.read().get(&id).cloned()
+    }
+
+    /// How many connections there are: websockets and unix-socket peers.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.all.read().len()
+    }
+
+    /// How many connections `wanted` picks.
+    #[must_use]
+    pub fn count_where(&self, wanted: impl Fn(&Connection) -> bool) -> usize {
+        self.all.read().values().filter(|connection| wanted(connection)).count()
+    }
+
+    /// Tells all authorised connections.
+    pub fn emit(&self, event: &Event) {
+        let frames = event.frames();
+        for connection in self.all.read().values().filter(|connection| connection.is_authorised()) {
+            connection.outbox.push_all(&frames);
+        }
+    }
+
+    /// Asks all connections to end.
+    pub fn close_all(&self, reason: CloseReason) {
+        for connection in self.all.read().values() {
+            connection.outbox.close(reason);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drained(connection: &Connection) -> usize {
+        let mut out = Vec::new();
+        connection.outbox.take(&mut out, usize::MAX);
+        out.len()
+    }
+
+    #[test]
+    fn strangers_get_no_notifications() {
+        let table = Arc::new(Connections::default());
+        let stranger = table.register(ConnectionKind::Websocket, Identity::Stranger, None);
+        let local = table.register(ConnectionKind::Unix, Identity::Local, None);
+        table.emit(&Event::FwhostReady);
+        assert_eq!((drained(&stranger.connection), drained(&local.connection)), (0, 2));
+    }
+
+    #[test]
+    fn a_dropped_connection_leaves_the_table_and_is_told() {
+        let table = Arc::new(Connections::default());
+        let closed = Arc::new(Mutex::new(Vec::new()));
+        let seen = closed.clone();
+        table.on_close(move |connection| seen.lock().push(connection.id));
+        let registered = table.register(ConnectionKind::Unix, Identity::Local, None);
+        let id = registered.connection.id;
+        assert!(table.get(id).is_some());
+        drop(registered);
+        assert!(table.get(id).is_none());
+        assert_eq!(*closed.lock(), [id]);
+    }
+
+    #[test]
+    fn identify_works_once() {
+        let table = Arc::new(Connections::default());
+        let one = table.register(ConnectionKind::Unix, Identity::Local, None);
+        let info = ClientInfo { name: "a".into(), version: "1".into(), kind: ClientKind::Bot, url: String::new() };
+        one.connection.identify(info.clone()).unwrap();
+        assert_eq!(one.connection.identify(info).unwrap_err().kind, ErrorKind::BadRequest);
+    }
+
+    #[test]
+    fn calls_under_way_are_bounded() {
+        let table = Arc::new(Connections::default());
+        let one = table.register(ConnectionKind::Unix, Identity::Local, None);
+        let calls: Vec<_> = (0..MAX_PENDING_CALLS).map(|_| one.connection.begin_call().unwrap()).collect();
+        assert!(one.connection.begin_call().is_none());
+        drop(calls);
+        assert!(one.connection.begin_call().is_some());
+    }
+}

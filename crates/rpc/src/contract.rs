@@ -1,0 +1,182 @@
+//! The served contract, written from the operation table: OpenAPI for HTTP, and a document of all RPC methods.
+
+use protocol::version::{API_VERSION_STRING, CORE_VERSION};
+use protocol::vocabulary;
+use schemars::SchemaGenerator;
+use schemars::generate::SchemaSettings;
+use serde_json::{Map, Value, json};
+
+use crate::call::{Access, Transport};
+use crate::registry::{Operation, Operations, Verb};
+
+/// The OpenAPI 3.1 document of all HTTP routes, under both vocabularies.
+#[must_use]
+pub fn openapi(operations: &Operations) -> Value {
+    let mut generator = generator();
+    let mut paths = Map::new();
+    for operation in operations.all().iter().filter(|operation| operation.serves(Transport::Http)) {
+        for (verb, route) in &operation.routes {
+            let entry = route_entry(operation, *verb, &mut generator);
+            insert(&mut paths, route, *verb, entry.clone());
+            if let Some(alias) = vocabulary::route_alias(route) {
+                insert(&mut paths, &alias, *verb, entry);
+            }
+        }
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {"title": "Bowsprit", "version": API_VERSION_STRING, "description": format!("HTTP interface of Bowsprit {CORE_VERSION}")},
+        "paths": paths,
+        "components": {"schemas": with_both_names(Value::Object(generator.take_definitions(true)))},
+    })
+}
+
+/// The document of all JSON-RPC methods.
+#[must_use]
+pub fn methods(operations: &Operations) -> Value {
+    let mut generator = generator();
+    let methods: Vec<Value> = operations
+        .all()
+        .iter()
+        .map(|operation| {
+            let transports: Vec<&str> = [Transport::Http, Transport::Socket, Transport::Mqtt, Transport::Internal]
+                .into_iter()
+                .filter(|transport| operation.serves(*transport))
+                .map(Transport::as_str)
+                .collect();
+            json!({
+                "name": operation.method,
+                "alias": vocabulary::method_alias(&operation.method),
+                "description": operation.doc,
+                "access": operation.access.as_str(),
+                "transports": transports,
+                "params": params(operation, &mut generator),
+                "result": with_both_names((operation.result)(&mut generator).to_value()),
+            })
+        })
+        .collect();
+    let definitions = with_both_names(Value::Object(generator.take_definitions(true)));
+    json!({"version": API_VERSION_STRING, "methods": methods, "components": {"schemas": definitions}})
+}
+
+fn generator() -> SchemaGenerator {
+    SchemaSettings::draft2020_12().with(|settings| settings.definitions_path = "/components/schemas".into()).into_generator()
+}
+
+fn insert(paths: &mut Map<String, Value>, route: &str, verb: Verb, entry: Value) {
+    let path = paths.entry(route).or_insert_with(|| json!({}));
+    path[verb.as_str()] = entry;
+}
+
+fn route_entry(operation: &Operation, verb: Verb, generator: &mut SchemaGenerator) -> Value {
+    let result = with_both_names((operation.result)(generator).to_value());
+    let mut entry = json!({
+        "operationId": format!("{}:{}", verb.as_str(), operation.method),
+        "summary": operation.doc,
+        "x-access": operation.access.as_str(),
+        "responses": {
+            "200": {"description": "Success", "content": {"application/json": {"schema": {
+                "type": "object", "properties": {"result": result}, "required": ["result"],
+            }}}},
+            "default": {"description": "Failure", "content": {"application/json": {"schema": {
+                "type": "object",
+                "properties": {"error": {"type": "object", "properties": {"code": {"type": "integer"}, "message": {"type": "string"}}}},
+            }}}},
+        },
+    });
+    if operation.access != Access::Open {
+        entry["security"] = json!([{}]);
+    }
+    let params = params(operation, generator);
+    if params.get("type").is_some() || params.get("$ref").is_some() {
+        entry["requestBody"] = json!({"content": {"application/json": {"schema": params}}});
+    }
+    entry
+}
+
+fn params(operation: &Operation, generator: &mut SchemaGenerator) -> Value {
+    match (operation.params)(generator).to_value() {
+        Value::Object(schema) if schema.get("type") == Some(&json!("null")) => json!({}),
+        other => other,
+    }
+}
+
+/// Adds the incumbent's name beside every renamed property.
+fn with_both_names(mut schema: Value) -> Value {
+    match &mut schema {
+        Value::Object(map) => {
+            for (key, value) in map.iter_mut() {
+                let inner = with_both_names(value.take());
+                *value = inner;
+                match (key.as_str(), value) {
+                    ("properties", Value::Object(properties)) => {
+                        let names: Vec<String> = properties.keys().cloned().collect();
+                        for name in names {
+                            if let (Some(alias), Some(schema)) = (vocabulary::member_alias(&name), properties.get(&name).cloned()) {
+                                properties.insert(alias.to_owned(), schema);
+                            }
+                        }
+                    }
+                    ("required", Value::Array(required)) => {
+                        let aliases: Vec<Value> =
+                            required.iter().filter_map(Value::as_str).filter_map(vocabulary::member_alias).map(Value::from).collect();
+                        required.extend(aliases);
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Value::Array(items) => {
+            for item in items {
+                let inner = with_both_names(item.take());
+                *item = inner;
+            }
+        }
+        _ => {}
+    }
+    schema
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::Registry;
+    use schemars::JsonSchema;
+    use serde::{Deserialize, Serialize};
+    use std::sync::Arc;
+
+    struct Service;
+
+    #[derive(Deserialize, JsonSchema)]
+    struct Params {
+        #[allow(dead_code)]
+        name: String,
+    }
+
+    #[derive(Serialize, JsonSchema)]
+    struct Info {
+        fwhost_connected: bool,
+    }
+
+    #[test]
+    fn every_route_and_both_names_are_described() {
+        let mut registry = Registry::default();
+        registry
+            .op("server.spool.x")
+            .get("/server/spool/x")
+            .access(Access::View)
+            .doc("Says x.")
+            .answer(&Arc::new(Service), |_, _, _: Params| Ok(Info { fwhost_connected: true }));
+        let operations = registry.build().unwrap();
+        let document = openapi(&operations);
+        for path in ["/server/spool/x", "/server/spoolman/x"] {
+            assert_eq!(document["paths"][path]["get"]["summary"], "Says x.");
+        }
+        let info = &document["components"]["schemas"]["Info"];
+        assert!(info["properties"]["klippy_connected"].is_object());
+        assert_eq!(info["required"], json!(["fwhost_connected", "klippy_connected"]));
+        let methods = methods(&operations);
+        assert_eq!(methods["methods"][0]["alias"], "server.spoolman.x");
+        assert_eq!(methods["methods"][0]["access"], "view");
+    }
+}
