@@ -12,6 +12,9 @@ use crate::StoreError;
 /// and a plausible length: reading them whole from an SD card would delay the start by seconds.
 pub(crate) const FULL_CHECK_BYTES: u64 = 4 * 1024 * 1024;
 
+/// The smallest page size of SQLite, so the smallest size of a database that is not empty.
+const SMALLEST_BYTES: u64 = 512;
+
 /// Files set aside within the same second at most (they get a number); more is an error.
 const MAX_SAME_SECOND: u32 = 100;
 
@@ -21,6 +24,10 @@ pub(crate) fn check(conn: &Connection, path: &Path) -> Result<(), StoreError> {
     if main == 0 && wal > 0 {
         // SQLite would take the empty file for a new database and delete the WAL.
         return Err(StoreError::Corrupt("the file is empty although it has a WAL".to_owned()));
+    }
+    if (1..SMALLEST_BYTES).contains(&main) {
+        // SQLite would overwrite such a rest.
+        return Err(StoreError::Corrupt(format!("the file has only {main} bytes")));
     }
     conn.query_row("SELECT count(*) FROM sqlite_schema", [], |_| Ok(()))?;
     if main + wal <= FULL_CHECK_BYTES {

@@ -1,4 +1,4 @@
-//! The mechanism: group commit, isolation of jobs, order of life. Files and damage are tested in `tests/files.rs`.
+//! The mechanism: group commit, isolation of jobs, order of life. Files and damage are tested in `tests/disk`.
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,0 +1,6 @@
+//! The store on a real disk: opening, damage, versions, and what survives a process that is killed.
+
+#[cfg(test)]
+mod files;
+#[cfg(test)]
+mod killed;
