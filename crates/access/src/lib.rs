@@ -1,1 +1,10 @@
-//! Who may call what: trusted networks, proxies, cross-origin rules.
+//! Who may call: trusted networks, configured proxies and cross-origin rules.
+//!
+//! Deny by default: nobody is let in by address alone unless the owner configured that address, and an address that a header claims counts only
+//! when a configured proxy sent the header. Document 1 *Authentication*, wire/1-core.md section 6, design.md section 7 (forwarded addresses).
+
+mod gate;
+mod network;
+mod origin;
+
+pub use gate::{Admission, Facts, Gate, Settings};

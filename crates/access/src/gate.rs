@@ -1,0 +1,204 @@
+//! The decision: from what is known of a request to who sent it.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ipnet::IpNet;
+use rpc::Identity;
+
+use crate::network::{Networks, plain};
+use crate::origin::{self, Origins};
+
+/// Options of `[authorization]` that this crate uses.
+#[derive(Debug, Clone, Default)]
+pub struct Settings {
+    /// Addresses and networks that need no credentials.
+    pub trusted_clients: Vec<String>,
+    /// Pages of other origins that may use the API.
+    pub cors_domains: Vec<String>,
+    /// Proxies whose forwarded addresses are believed.
+    pub trusted_proxies: Vec<String>,
+    /// True when loopback counts as a proxy (usual installations of the incumbent have one there).
+    pub loopback_is_proxy: bool,
+}
+
+/// What is known of a request before it is answered.
+#[derive(Debug, Clone, Copy)]
+pub struct Facts<'a> {
+    /// The peer of the TCP connection.
+    pub peer: IpAddr,
+    /// Header `X-Forwarded-For`, all values joined by commas.
+    pub forwarded_for: Option<&'a str>,
+    /// Header `X-Real-Ip`.
+    pub real_ip: Option<&'a str>,
+    /// True when the standard header `Forwarded` is there.
+    pub has_forwarded: bool,
+    /// Header `Origin`.
+    pub origin: Option<&'a str>,
+    /// Header `Host`.
+    pub host: Option<&'a str>,
+    /// Header `Sec-Fetch-Site`.
+    pub fetch_site: Option<&'a str>,
+}
+
+/// Who sent a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Admission {
+    /// Who.
+    pub identity: Identity,
+    /// The client's address: the peer, or what a configured proxy says.
+    pub address: IpAddr,
+    /// True when a page of another, not allowed origin made the browser send it.
+    pub cross_site: bool,
+    /// True when the answer may be read by the page that asked.
+    pub cors_allowed: bool,
+}
+
+/// Decides who sent a request.
+#[derive(Debug)]
+pub struct Gate {
+    trusted: Networks,
+    proxies: Networks,
+    origins: Origins,
+}
+
+impl Gate {
+    /// Reads the settings; entries that cannot be used become warnings.
+    #[must_use]
+    pub fn new(settings: &Settings) -> (Self, Vec<String>) {
+        let mut warnings = Vec::new();
+        let trusted = Networks::parse("trusted_clients", &settings.trusted_clients, &mut warnings);
+        let mut proxies = Networks::parse("trusted_proxies", &settings.trusted_proxies, &mut warnings);
+        if settings.loopback_is_proxy {
+            proxies.push(IpNet::from(IpAddr::from(Ipv4Addr::LOCALHOST)));
+            proxies.push(IpNet::from(IpAddr::from(Ipv6Addr::LOCALHOST)));
+            warnings.push(
+                "[authorization] trusted_proxies: loopback counts as a proxy because the configuration in use is a moonraker.conf; set the option to choose"
+                    .to_owned(),
+            );
+        }
+        let origins = Origins::parse(&settings.cors_domains, &mut warnings);
+        (Self { trusted, proxies, origins }, warnings)
+    }
+
+    /// Decides who sent a request.
+    #[must_use]
+    pub fn admit(&self, facts: &Facts<'_>) -> Admission {
+        let peer = plain(facts.peer);
+        let claims = facts.forwarded_for.is_some() || facts.real_ip.is_some() || facts.has_forwarded;
+        let by_proxy = claims && self.proxies.contains(peer);
+        let claimed = if by_proxy { self.claimed_address(facts) } else { None };
+        let address = claimed.unwrap_or(peer);
+        // A claim that nobody vouches for grants nothing and takes away the trust in the peer's own address.
+        let address_counts = !claims || claimed.is_some();
+
+        let same_origin = facts.origin.is_none_or(|origin| facts.host.is_some() && origin::authority(origin) == facts.host);
+        let cors_allowed = facts.origin.is_some_and(|origin| self.allows_origin(origin));
+        let foreign_page = !same_origin && !cors_allowed;
+        let trusted = address_counts && !foreign_page && self.trusted.contains(address);
+        Admission {
+            identity: if trusted { Identity::Trusted } else { Identity::Stranger },
+            address,
+            cross_site: foreign_page || (facts.fetch_site == Some("cross-site") && !cors_allowed),
+            cors_allowed,
+        }
+    }
+
+    fn allows_origin(&self, origin: &str) -> bool {
+        let literal = || origin::literal_address(origin).is_some_and(|address| self.trusted.contains(address));
+        self.origins.allows(origin) || (!self.origins.is_empty() && literal())
+    }
+
+    /// The client behind our proxies: `X-Real-Ip`, else the last forwarded address that is no proxy of ours.
+    fn claimed_address(&self, facts: &Facts<'_>) -> Option<IpAddr> {
+        if let Some(real) = facts.real_ip {
+            return real.trim().parse().ok().map(plain);
+        }
+        let mut hops = facts.forwarded_for?.rsplit(',').map(|hop| hop.trim().parse().ok().map(plain));
+        loop {
+            match hops.next()? {
+                Some(hop) if self.proxies.contains(hop) => {}
+                other => return other,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn gate() -> Gate {
+        let settings = Settings {
+            trusted_clients: vec!["192.168.1.0/24".into(), "127.0.0.1".into()],
+            cors_domains: vec!["http://good.page".into()],
+            trusted_proxies: vec!["10.0.0.1".into()],
+            loopback_is_proxy: false,
+        };
+        let (gate, warnings) = Gate::new(&settings);
+        assert!(warnings.is_empty());
+        gate
+    }
+
+    fn facts(peer: &str) -> Facts<'static> {
+        Facts {
+            peer: peer.parse().unwrap(),
+            forwarded_for: None,
+            real_ip: None,
+            has_forwarded: false,
+            origin: None,
+            host: Some("printer:7125"),
+            fetch_site: None,
+        }
+    }
+
+    #[test]
+    fn nobody_is_trusted_unless_configured() {
+        let (gate, _) = Gate::new(&Settings::default());
+        assert_eq!(gate.admit(&facts("127.0.0.1")).identity, Identity::Stranger);
+    }
+
+    /// Header forms against the decision: design.md section 7, forwarded addresses.
+    #[test]
+    fn forwarded_addresses_count_only_from_configured_proxies() {
+        let gate = gate();
+        let cases = [
+            // peer, X-Forwarded-For, X-Real-Ip, trusted, address
+            ("192.168.1.9", None, None, true, "192.168.1.9"),
+            ("8.8.8.8", None, None, false, "8.8.8.8"),
+            ("8.8.8.8", Some("192.168.1.9"), None, false, "8.8.8.8"),
+            ("8.8.8.8", None, Some("127.0.0.1"), false, "8.8.8.8"),
+            ("192.168.1.9", Some("192.168.1.10"), None, false, "192.168.1.9"),
+            ("10.0.0.1", Some("192.168.1.9"), None, true, "192.168.1.9"),
+            ("10.0.0.1", Some("192.168.1.9, 8.8.8.8"), None, false, "8.8.8.8"),
+            ("10.0.0.1", Some("8.8.8.8, 192.168.1.9"), None, true, "192.168.1.9"),
+            ("10.0.0.1", Some("192.168.1.9, 10.0.0.1"), None, true, "192.168.1.9"),
+            ("10.0.0.1", Some("8.8.8.8"), Some("192.168.1.9"), true, "192.168.1.9"),
+            ("10.0.0.1", Some("rubbish"), None, false, "10.0.0.1"),
+            ("10.0.0.1", Some(""), None, false, "10.0.0.1"),
+            ("10.0.0.1", None, None, false, "10.0.0.1"),
+            ("::ffff:192.168.1.9", None, None, true, "192.168.1.9"),
+        ];
+        for (peer, forwarded_for, real_ip, trusted, address) in cases {
+            let admission = gate.admit(&Facts { forwarded_for, real_ip, ..facts(peer) });
+            assert_eq!(admission.identity == Identity::Trusted, trusted, "{peer} {forwarded_for:?} {real_ip:?}");
+            assert_eq!(admission.address, address.parse::<IpAddr>().unwrap(), "{peer} {forwarded_for:?} {real_ip:?}");
+        }
+        assert_eq!(gate.admit(&Facts { has_forwarded: true, ..facts("192.168.1.9") }).identity, Identity::Stranger);
+    }
+
+    #[test]
+    fn pages_of_other_origins_do_not_borrow_the_trust_of_an_address() {
+        let gate = gate();
+        let with = |origin| gate.admit(&Facts { origin: Some(origin), ..facts("127.0.0.1") });
+        assert_eq!(with("http://printer:7125").identity, Identity::Trusted);
+        assert_eq!(with("http://good.page").identity, Identity::Trusted);
+        assert!(with("http://good.page").cors_allowed);
+        assert_eq!(with("http://192.168.1.7").identity, Identity::Trusted, "an address that is trusted itself");
+        let evil = with("http://evil.page");
+        assert_eq!(evil.identity, Identity::Stranger);
+        assert!(evil.cross_site && !evil.cors_allowed);
+        assert_eq!(with("null").identity, Identity::Stranger);
+        let image = gate.admit(&Facts { fetch_site: Some("cross-site"), ..facts("127.0.0.1") });
+        assert!(image.cross_site && image.identity == Identity::Trusted);
+    }
+}
