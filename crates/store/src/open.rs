@@ -43,6 +43,11 @@ pub(crate) fn file(path: &Path, schemas: &[Schema]) -> Result<Connections, Store
         }
         other => other?,
     };
+    let journal: String = writer.query_row("PRAGMA journal_mode", [], |row| row.get(0))?;
+    if journal != "wal" {
+        // Still correct, only slower: readers and the writer wait for each other.
+        warnings.push(format!("The file system below {} cannot share memory: the database is slower there", path.display()));
+    }
     let readers = (0..READERS).map(|_| open_reader(path)).collect::<Result<_, _>>()?;
     Ok(Connections { writer, readers, warnings, created })
 }

@@ -211,6 +211,24 @@ async fn damaged_files_never_overwrite_each_other() {
 }
 
 #[tokio::test]
+async fn a_lock_of_another_process_is_waited_for() {
+    let place = Place::new();
+    place.fill(1).await;
+    let store = Store::open(&place.database(), &[V1]).unwrap().store;
+    let shell = Connection::open(place.database()).unwrap();
+    shell.execute_batch("BEGIN IMMEDIATE").unwrap();
+    let mut write = tokio::spawn({
+        let store = store.clone();
+        async move { put(&store, 2).await }
+    });
+    assert!(tokio::time::timeout(Duration::from_millis(50), &mut write).await.is_err());
+    assert_eq!(count(&store).await, 1, "readers do not wait");
+    shell.execute_batch("COMMIT").unwrap();
+    write.await.unwrap();
+    assert_eq!(count(&store).await, 2);
+}
+
+#[tokio::test]
 async fn migrations_run_once_and_in_order() {
     let place = Place::new();
     place.fill(2).await;

@@ -12,10 +12,16 @@ use tempfile::TempDir;
 /// Environment variable that makes [`writing_process`] write; holds the path of the database.
 const DATABASE: &str = "STORE_TEST_KILLED_DATABASE";
 
+/// Environment variable with the round, which becomes part of the keys.
+const ROUND: &str = "STORE_TEST_KILLED_ROUND";
+
 const FRUIT: Namespace = Namespace::fixed("fruit");
 
 /// Acknowledgements to wait for before the kill.
-const ENOUGH: usize = 150;
+const ENOUGH: usize = 50;
+
+/// Kills, one after the other on the same database: each hits another moment of a commit.
+const ROUNDS: usize = 8;
 
 /// Tasks that write at once, so that the kill hits commits of several jobs.
 const WRITERS: usize = 8;
@@ -24,19 +30,21 @@ const WRITERS: usize = 8;
 #[test]
 fn writing_process() {
     let Some(path) = std::env::var_os(DATABASE).map(PathBuf::from) else { return };
+    let round = std::env::var(ROUND).unwrap();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     runtime.block_on(async move {
         let namespaces = Namespaces::new(Store::open(&path, &[]).unwrap().store);
-        let writers: Vec<_> = (0..WRITERS).map(|writer| tokio::spawn(write_forever(namespaces.clone(), writer))).collect();
+        let writers: Vec<_> =
+            (0..WRITERS).map(|writer| tokio::spawn(write_forever(namespaces.clone(), format!("r{round}w{writer}")))).collect();
         for writer in writers {
             writer.await.unwrap();
         }
     });
 }
 
-async fn write_forever(namespaces: Namespaces, writer: usize) {
+async fn write_forever(namespaces: Namespaces, writer: String) {
     for number in 0_u64.. {
-        let key = Key::parse(&format!("w{writer}n{number}")).unwrap();
+        let key = Key::parse(&format!("{writer}n{number}")).unwrap();
         namespaces.save(&FRUIT, &key, &"x".repeat(500)).await.unwrap();
         // Not `println!`: the test harness would keep it back. One write call, so that lines do not mix.
         std::io::stdout().write_all(format!("ack {key}\n").as_bytes()).unwrap();
@@ -44,10 +52,11 @@ async fn write_forever(namespaces: Namespaces, writer: usize) {
 }
 
 /// Runs the writing process, kills it (SIGKILL on Unix) and returns the keys that it reported as acknowledged.
-fn write_and_kill(path: &Path) -> HashSet<String> {
+fn write_and_kill(path: &Path, round: usize) -> HashSet<String> {
     let mut process = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "killed::writing_process", "--nocapture", "--test-threads=1"])
         .env(DATABASE, path)
+        .env(ROUND, round.to_string())
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -67,9 +76,11 @@ fn write_and_kill(path: &Path) -> HashSet<String> {
 async fn no_acknowledged_write_is_lost_when_the_process_is_killed() {
     let folder = TempDir::new().unwrap();
     let path = folder.path().join("test.db");
-    for round in 1..=3 {
-        let acknowledged = write_and_kill(&path);
-        assert!(acknowledged.len() > ENOUGH / 2, "round {round}: only {} acknowledged", acknowledged.len());
+    let mut acknowledged = HashSet::new();
+    for round in 1..=ROUNDS {
+        let before = acknowledged.len();
+        acknowledged.extend(write_and_kill(&path, round));
+        assert!(acknowledged.len() >= before + ENOUGH / 2, "round {round}: only {} acknowledged", acknowledged.len());
 
         let opened = Store::open(&path, &[]).unwrap();
         assert_eq!(opened.warnings, [""; 0]);
