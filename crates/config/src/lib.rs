@@ -1,7 +1,7 @@
 //! Configuration files: syntax with spans, includes, secrets, typed options, unknown-option report, reference.
 //!
 //! From file to component: [`load`] reads the main file and its includes into a [`Document`] ([`load_or_last_good`] replaces a broken one),
-//! a [`Reader`] takes option structs out of it that [`options!`] declares, [`unparsed`] lists what nobody asked for, and [`reference`]
+//! a [`Reader`] takes option structs out of it that [`options!`] declares, [`unparsed`] lists what nobody asked for, and [`reference()`]
 //! writes the manual page. Nothing stops at the first fault: every [`Problem`] names file, line, section and option.
 //!
 //! The crate does no I/O; the caller supplies a [`FileSystem`]. Source of the rules: wire/1-core.md section 7.

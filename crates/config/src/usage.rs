@@ -76,3 +76,76 @@ fn unknown_option(document: &Document, section: &str, option: &str, setting: &Se
         "Unparsed config option '{name}: {value}' in section [{section}] ({place}): it is not known there. Correct its name or remove it."
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::load_text;
+
+    fn warnings(text: &str, read: &[(&str, &str)]) -> Vec<String> {
+        let mut usage = Usage::default();
+        for (section, option) in read {
+            usage.option(section, option);
+        }
+        unparsed(&load_text("core.conf", text).document, &usage)
+    }
+
+    #[test]
+    fn unread_sections_are_named_in_brackets() {
+        assert_eq!(
+            warnings("[server]\n[timelapse x]\na: 1\n", &[("server", "host")]),
+            ["Unparsed config section [timelapse x] (core.conf:2): no part of the server uses it. Correct its name or remove it."]
+        );
+    }
+
+    #[test]
+    fn unread_options_are_quoted_with_their_value() {
+        assert_eq!(
+            warnings("[server]\nhost: a\nprot: 80\nlist:\n  a\n  b\n", &[("server", "host")]),
+            [
+                "Unparsed config option 'prot: 80' in section [server] (core.conf:3): it is not known there. Correct its name or remove it.",
+                "Unparsed config option 'list: a b' in section [server] (core.conf:4): it is not known there. Correct its name or remove it.",
+            ]
+        );
+    }
+
+    #[test]
+    fn clients_find_option_and_section_whatever_the_value() {
+        let text = &warnings("[server]\nmsg: it's [x] ]y\n", &[("server", "host")])[0];
+        let between = |open: char, close: char| {
+            let rest = &text[text.find(open).unwrap() + 1..];
+            &rest[..rest.find(close).unwrap()]
+        };
+        assert!(text.starts_with("Unparsed config option"));
+        assert_eq!((between('\'', '\''), between('[', ']')), ("msg: it`s (x) )y", "server"));
+    }
+
+    #[test]
+    fn options_of_faulty_sections_are_not_listed() {
+        let document = load_text("core.conf", "[server]\nx: 1\n").document;
+        let mut usage = Usage::default();
+        usage.section("server");
+        assert_eq!(unparsed(&document, &usage).len(), 1);
+        usage.faulty("server");
+        assert_eq!(unparsed(&document, &usage), [""; 0]);
+    }
+
+    #[test]
+    fn inherited_options_count_once() {
+        let text = "[DEFAULT]\na: 1\nb: 2\n[server]\n[t]\n";
+        let found = warnings(text, &[("server", "a"), ("t", "c")]);
+        assert_eq!(found.len(), 1);
+        assert!(found[0].starts_with("Unparsed config option 'b: 2' in section [DEFAULT] (core.conf:3)"));
+    }
+
+    #[test]
+    fn usages_of_several_readers_add_up() {
+        let document = load_text("core.conf", "[server]\na: 1\nb: 2\n[x]\n").document;
+        let (mut one, mut two) = (Usage::default(), Usage::default());
+        one.option("server", "a");
+        two.option("server", "b");
+        two.section("x");
+        one.merge(two);
+        assert_eq!(unparsed(&document, &one), [""; 0]);
+    }
+}

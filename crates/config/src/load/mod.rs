@@ -2,6 +2,8 @@
 
 mod fallback;
 mod include;
+#[cfg(test)]
+mod tests;
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

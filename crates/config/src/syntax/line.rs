@@ -15,11 +15,11 @@ pub(super) struct Line {
 impl Line {
     /// `None` for blank lines and comment lines.
     pub(super) fn read(raw: &str) -> Option<Self> {
-        let expanded = expand_tabs(raw);
-        let visible = expanded.trim();
+        let visible = raw.trim_start();
         if visible.is_empty() || visible.starts_with(is_comment_mark) {
             return None;
         }
+        let expanded = expand_tabs(raw);
         let indent = expanded.chars().take_while(|c| c.is_whitespace()).count();
         Some(Self { indent, content: without_comment(&expanded).trim().to_owned() })
     }

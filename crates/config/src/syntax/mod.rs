@@ -7,6 +7,8 @@
 mod line;
 mod parse;
 mod print;
+#[cfg(test)]
+mod tests;
 
 pub use parse::parse;
 pub(crate) use print::write_section;

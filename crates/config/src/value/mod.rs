@@ -5,6 +5,8 @@ mod collections;
 mod path;
 mod scalar;
 mod secret;
+#[cfg(test)]
+mod tests;
 
 use std::path::PathBuf;
 
