@@ -100,7 +100,8 @@ impl FileSystem for MemoryFiles {
         if names.is_empty() {
             return Err(not_found());
         }
-        Ok(names.into_iter().map(|(name, is_dir)| Entry { name, is_dir }).collect())
+        // Descending, so that a caller who forgets to sort fails its tests.
+        Ok(names.into_iter().rev().map(|(name, is_dir)| Entry { name, is_dir }).collect())
     }
 }
 
@@ -139,7 +140,7 @@ mod tests {
     fn folders_list_files_and_folders() {
         let files = MemoryFiles::new().with("/c/main.conf", "").with("/c/d/x.conf", "");
         let names = files.list(Path::new("/c/.")).unwrap();
-        assert_eq!(names, [Entry { name: "d".into(), is_dir: true }, Entry { name: "main.conf".into(), is_dir: false }]);
+        assert_eq!(names, [Entry { name: "main.conf".into(), is_dir: false }, Entry { name: "d".into(), is_dir: true }]);
         assert!(files.list(Path::new("/nowhere")).is_err());
     }
 }

@@ -153,6 +153,13 @@ fn a_large_file_is_parsed_in_time() {
     assert_eq!(options(&format!("[s]\n{many}")).len(), 60_000);
 }
 
+#[test]
+fn printing_keeps_literal_backslashes() {
+    let text = "[s]\na:\\#x\nb: y \\; z\nc:\n    \\# w\n";
+    assert_eq!(options(text), ["s.a=\\#x", "s.b=y ; z", "s.c=\n# w"]);
+    assert_eq!(parsed(text).to_text(), text);
+}
+
 /// Items with all spans equal, for comparing contents.
 fn contents(file: &ParsedFile) -> Vec<Item> {
     let span = Span { file: FileId(0), line: 1, end_line: 1 };
