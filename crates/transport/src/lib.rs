@@ -1,1 +1,16 @@
-//! HTTP, websocket, bridge, unix socket: connection loops and codecs, no business rule.
+//! The edge: loops and codecs that carry calls in and answers out. No business rule lives here; every operation is found in the registry.
+//!
+//! | way in | module |
+//! |---|---|
+//! | HTTP, JSON-RPC over HTTP, uploads, downloads | [`http`] |
+//! | primary websocket, unix socket | [`socket`] |
+//! | bridge websocket to the firmware host | [`bridge`] |
+
+pub mod bridge;
+pub mod gateway;
+pub mod http;
+pub mod limits;
+pub mod socket;
+
+pub use bridge::BridgeTarget;
+pub use gateway::{Gateway, Settings};

@@ -1,0 +1,67 @@
+//! What all transports share: where calls go, who is let in, and what is running.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use access::{Facts, Gate};
+use http::HeaderMap;
+use rpc::transfer::FileTransfer;
+use rpc::{Connections, Dispatcher};
+use tokio_util::sync::CancellationToken;
+
+use crate::bridge::BridgeTarget;
+
+/// How the edge behaves; from `[server]`.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Prefix of every route, without slashes at its ends; empty for none.
+    pub route_prefix: String,
+    /// Websockets, primary and bridge together, that may be open at once.
+    pub max_websockets: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { route_prefix: String::new(), max_websockets: 500 }
+    }
+}
+
+/// Everything that a transport needs.
+pub struct Gateway {
+    /// Calls operations.
+    pub dispatcher: Arc<Dispatcher>,
+    /// The persistent connections.
+    pub connections: Arc<Connections>,
+    /// Decides who is let in.
+    pub gate: Gate,
+    /// Uploads and downloads.
+    pub files: Arc<dyn FileTransfer>,
+    /// Where bridge websockets lead.
+    pub bridge: BridgeTarget,
+    /// Options.
+    pub settings: Settings,
+    /// Ends listeners and connections.
+    pub stop: CancellationToken,
+    /// What a person reads who opens `/` when no front end is configured.
+    pub welcome: String,
+}
+
+impl Gateway {
+    /// Who sent a request with these headers.
+    #[must_use]
+    pub fn admit(&self, peer: IpAddr, headers: &HeaderMap) -> access::Admission {
+        let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
+        let forwarded: Vec<&str> = headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok()).collect();
+        let joined = forwarded.join(",");
+        self.gate.admit(&Facts {
+            peer,
+            forwarded_for: headers.contains_key("x-forwarded-for").then_some(joined.as_str()),
+            real_ip: headers.get("x-real-ip").map(|value| value.to_str().unwrap_or("unreadable")),
+            has_forwarded: headers.contains_key("forwarded"),
+            // An origin that is no text is nobody's origin, and must not count as absent.
+            origin: headers.get("origin").map(|value| value.to_str().unwrap_or("null")),
+            host: text("host"),
+            fetch_site: text("sec-fetch-site"),
+        })
+    }
+}

@@ -1,0 +1,22 @@
+//! HTTP/1: one listener loop, one function from request to answer.
+
+mod answer;
+mod arguments;
+mod body;
+mod cors;
+mod download;
+mod listener;
+mod range;
+mod routes;
+mod upload;
+mod welcome;
+
+pub use body::Body;
+pub use listener::{bind, serve};
+pub use welcome::page as welcome_page;
+
+/// A request as hyper gives it.
+pub type Request = http::Request<hyper::body::Incoming>;
+
+/// An answer as hyper takes it.
+pub type Response = http::Response<Body>;

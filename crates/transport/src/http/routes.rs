@@ -1,0 +1,230 @@
+//! From a request to its answer.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use access::Admission;
+use bytes::Bytes;
+use http::{HeaderMap, Method, StatusCode, header};
+use hyper::body::Incoming;
+use percent_encoding::percent_decode_str;
+use protocol::{ApiError, ErrorKind, Form};
+use rpc::dispatch::invoke;
+use rpc::registry::{Found, Outcome};
+use rpc::{Access, Call, ConnectionId, Identity, Origin, Verb};
+
+use super::{Request, Response, answer, arguments, cors, download, upload};
+use crate::gateway::Gateway;
+use crate::limits::{MAX_BODY, MAX_STRANGER_BODY};
+use crate::{bridge, socket};
+
+/// What a request is after its body was split off.
+struct Head<'a> {
+    path: &'a str,
+    query: &'a str,
+    method: &'a Method,
+    headers: &'a HeaderMap,
+    admission: &'a Admission,
+}
+
+/// Answers one request; never fails.
+pub(super) async fn handle(gateway: Arc<Gateway>, peer: IpAddr, request: Request) -> Response {
+    let admission = gateway.admit(peer, request.headers());
+    let origin = request.headers().get(header::ORIGIN).filter(|_| admission.cors_allowed).cloned();
+    let mut response = match route(&gateway, &admission, request).await {
+        Ok(response) => response,
+        Err(error) => answer::error(&error),
+    };
+    if let Some(origin) = origin {
+        cors::allow(&mut response, origin);
+    }
+    response
+}
+
+async fn route(gateway: &Arc<Gateway>, admission: &Admission, request: Request) -> Result<Response, ApiError> {
+    let path = strip_prefix(request.uri().path(), &gateway.settings.route_prefix).ok_or_else(|| unknown(admission))?.to_owned();
+    if request.method() == Method::OPTIONS {
+        return Ok(cors::preflight(admission.cors_allowed, is_known(gateway, &path), request.headers()));
+    }
+    if request.method() == Method::GET {
+        match path.as_str() {
+            "/websocket" => return socket::upgrade(gateway, admission, request),
+            "/fwhostsocket" | "/klippysocket" => return bridge::upgrade(gateway, admission, request).await,
+            "/" => return Ok(answer::text(StatusCode::OK, "text/html; charset=utf-8", gateway.welcome.clone())),
+            _ => {}
+        }
+    }
+    let (parts, body) = request.into_parts();
+    let query = parts.uri.query().unwrap_or("");
+    let head = Head { path: &path, query, method: &parts.method, headers: &parts.headers, admission };
+    match (head.method, head.path) {
+        (&Method::POST, "/server/jsonrpc") => json_rpc(gateway, &head, body).await,
+        (&Method::POST, "/server/files/upload") => {
+            let base_url = base_url(gateway, &head);
+            authorised(admission)?;
+            let call = Arc::new(Call::http(admission.identity.clone(), gateway.connections.default_form(), Some(admission.address)));
+            upload::receive(gateway.files.as_ref(), call, head.headers, body, &base_url).await
+        }
+        (method, path) if path.starts_with("/server/files/") && !gateway.dispatcher.operations.has_route(path) => {
+            file(gateway, &head, method).await
+        }
+        _ => operation(gateway, &head, body).await,
+    }
+}
+
+/// An operation of the registry.
+async fn operation(gateway: &Arc<Gateway>, head: &Head<'_>, body: Incoming) -> Result<Response, ApiError> {
+    let verb = match *head.method {
+        Method::GET => Verb::Get,
+        Method::POST => Verb::Post,
+        Method::DELETE => Verb::Delete,
+        _ => return Err(not_allowed()),
+    };
+    let Found { operation, by_upstream_name } = match gateway.dispatcher.operations.route(verb, head.path) {
+        // Strangers do not learn which routes exist.
+        Err(error) => return Err(authorised(head.admission).err().unwrap_or(error)),
+        Ok(found) => found,
+    };
+    if !head.admission.identity.may(operation.access) {
+        return Err(ApiError::unauthorized());
+    }
+    // An image or a form on somebody's page must not move a printer, whatever address the browser has.
+    if head.admission.cross_site && operation.access > Access::View {
+        return Err(ApiError::unauthorized());
+    }
+    let body = arguments::read_body(head.headers, body, body_limit(head.admission)).await?;
+    let form = arguments::understand(head.headers, body).await?;
+    let merged = arguments::merge(operation.query_style, head.query, &form)?;
+    let values = if by_upstream_name { Form::Upstream } else { gateway.connections.default_form() };
+    let mut call = Call::http(head.admission.identity.clone(), values, Some(head.admission.address));
+    call.connection = named_connection(gateway, head);
+    let call = Arc::new(call);
+    let result = match invoke(&operation, &call, &merged) {
+        Outcome::Done(result) => result,
+        Outcome::Working(work) if operation.access <= Access::View => work.await,
+        // Whatever changes something is finished even when the client leaves.
+        Outcome::Working(work) => {
+            gateway.dispatcher.tasks.spawn(work).await.unwrap_or_else(|_| Err(ApiError::internal("Internal error; the log has details")))
+        }
+    };
+    result.map(|data| answer::result(&data))
+}
+
+/// The websocket that `connection_id` names, if the caller may act for it: same address, same standing.
+fn named_connection(gateway: &Gateway, head: &Head<'_>) -> Option<Arc<rpc::Connection>> {
+    let id = arguments::query_value(head.query, "connection_id")?.parse().ok()?;
+    let connection = gateway.connections.get(ConnectionId(id))?;
+    let same = connection.peer == Some(head.admission.address) && connection.identity() == head.admission.identity;
+    same.then_some(connection)
+}
+
+async fn json_rpc(gateway: &Arc<Gateway>, head: &Head<'_>, body: Incoming) -> Result<Response, ApiError> {
+    let text = arguments::read_body(head.headers, body, body_limit(head.admission)).await?;
+    if head.admission.cross_site {
+        return Err(ApiError::unauthorized());
+    }
+    let origin = Origin::Http {
+        identity: head.admission.identity.clone(),
+        form: gateway.connections.default_form(),
+        peer: Some(head.admission.address),
+    };
+    let dispatcher = gateway.dispatcher.clone();
+    // A task of its own, so that a client that leaves cancels nothing.
+    let answered = gateway.dispatcher.tasks.spawn(async move { dispatcher.document(&origin, &text).await }).await;
+    Ok(match answered {
+        Ok(Some(frame)) => answer::json(StatusCode::OK, frame),
+        Ok(None) => answer::bare(StatusCode::NO_CONTENT),
+        Err(_) => answer::error(&ApiError::internal("Internal error; the log has details")),
+    })
+}
+
+/// `/server/files/{root}/{path}`: download or delete.
+async fn file(gateway: &Arc<Gateway>, head: &Head<'_>, method: &Method) -> Result<Response, ApiError> {
+    let encoded = head.path.strip_prefix("/server/files/").unwrap_or("");
+    let path = percent_decode_str(encoded).decode_utf8().map_err(|_| ApiError::bad_request("The path is not valid UTF-8"))?.into_owned();
+    match *method {
+        Method::GET | Method::HEAD => {
+            if !gateway.files.is_public(&path) {
+                authorised(head.admission)?;
+            }
+            let download = gateway.files.open(path).await?;
+            let versioned = arguments::query_value(head.query, "v").is_some();
+            Ok(download::send(download, head.method, head.headers, versioned))
+        }
+        Method::DELETE => {
+            authorised(head.admission)?;
+            delete_file(gateway, head, &path).await
+        }
+        _ => Err(authorised(head.admission).err().unwrap_or_else(not_allowed)),
+    }
+}
+
+async fn delete_file(gateway: &Arc<Gateway>, head: &Head<'_>, path: &str) -> Result<Response, ApiError> {
+    let Some(found) = gateway.dispatcher.operations.method("server.files.delete_file") else { return Err(not_allowed()) };
+    let mut arguments = rpc::Arguments::none();
+    arguments.add("path".into(), rpc::ArgValue::Text(path.into()))?;
+    // The operation is declared for sockets, since its HTTP form is this route.
+    let mut call = Call::http(head.admission.identity.clone(), Form::Neutral, Some(head.admission.address));
+    call.transport = rpc::Transport::Internal;
+    let result = match invoke(&found.operation, &Arc::new(call), &arguments) {
+        Outcome::Done(result) => result,
+        Outcome::Working(work) => {
+            gateway.dispatcher.tasks.spawn(work).await.unwrap_or_else(|_| Err(ApiError::internal("Internal error; the log has details")))
+        }
+    };
+    result.map(|data: Bytes| answer::result(&data))
+}
+
+fn base_url(gateway: &Gateway, head: &Head<'_>) -> String {
+    let host = head.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
+    let prefix = &gateway.settings.route_prefix;
+    if prefix.is_empty() { format!("http://{host}") } else { format!("http://{host}/{prefix}") }
+}
+
+fn strip_prefix<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
+    if prefix.is_empty() {
+        return Some(path);
+    }
+    let rest = path.strip_prefix('/')?.strip_prefix(prefix)?;
+    match rest {
+        "" => Some("/"),
+        rest => rest.starts_with('/').then_some(rest),
+    }
+}
+
+fn is_known(gateway: &Gateway, path: &str) -> bool {
+    let fixed = ["/", "/websocket", "/fwhostsocket", "/klippysocket", "/server/jsonrpc", "/server/files/upload"];
+    let verbs = [Verb::Get, Verb::Post, Verb::Delete];
+    fixed.contains(&path)
+        || path.starts_with("/server/files/")
+        || verbs.into_iter().any(|verb| gateway.dispatcher.operations.route(verb, path).is_ok())
+}
+
+fn body_limit(admission: &Admission) -> usize {
+    if admission.identity.is_authorised() { MAX_BODY } else { MAX_STRANGER_BODY }
+}
+
+fn authorised(admission: &Admission) -> Result<(), ApiError> {
+    if admission.identity == Identity::Stranger { Err(ApiError::unauthorized()) } else { Ok(()) }
+}
+
+fn unknown(admission: &Admission) -> ApiError {
+    authorised(admission).err().unwrap_or_else(|| ApiError::not_found("Not Found"))
+}
+
+fn not_allowed() -> ApiError {
+    ApiError::new(ErrorKind::NotAllowed, "Method Not Allowed")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::strip_prefix;
+
+    #[test]
+    fn prefixes_are_whole_segments() {
+        assert_eq!(strip_prefix("/a/b", ""), Some("/a/b"));
+        assert_eq!(strip_prefix("/printer1/server/info", "printer1"), Some("/server/info"));
+        assert_eq!(strip_prefix("/printer1", "printer1"), Some("/"));
+        assert_eq!(strip_prefix("/printer12/x", "printer1"), None);
+    }
+}
