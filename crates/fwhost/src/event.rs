@@ -5,6 +5,8 @@ use std::sync::Arc;
 use protocol::FwhostState;
 use protocol::status::Text;
 
+use crate::message;
+
 /// Something happened at the firmware host. Delivered in order, after [`crate::FwHost::status`] and the cache show it.
 #[derive(Debug, Clone)]
 pub enum HostEvent {
@@ -86,4 +88,81 @@ pub struct PrintStats {
     pub print_duration: f64,
     /// Millimetres of filament.
     pub filament_used: f64,
+}
+
+/// Decides when [`HostEvent::PrintStats`] is due: counters alone change four times a second and are no event.
+#[derive(Debug, Default)]
+pub(crate) struct JobWatch {
+    last: Option<PrintStats>,
+}
+
+impl JobWatch {
+    /// The event for what `print_stats` is now, if it is one.
+    pub(crate) fn observe(&mut self, now: PrintStats) -> Option<PrintStats> {
+        let same = self.last.as_ref().is_some_and(|last| {
+            last.state == now.state
+                && last.filename == now.filename
+                && last.message == now.message
+                && last.total_duration <= now.total_duration
+        });
+        self.last = Some(now.clone());
+        (!same).then_some(now)
+    }
+}
+
+impl PrintStats {
+    /// Reads the object through a look-up of its fields' JSON texts; none when the printer has no such object.
+    pub(crate) fn read(field: impl Fn(&str) -> Option<Text>) -> Option<Self> {
+        let text = |name: &str| field(name).and_then(|json| message::decode(&json).map(Text::from)).unwrap_or_default();
+        let number =
+            |name: &str| field(name).and_then(|json| json.parse().ok()).filter(|value: &f64| value.is_finite()).unwrap_or_default();
+        Some(Self {
+            state: PrintState::from_wire(&message::decode(&field("state")?)?)?,
+            filename: text("filename"),
+            message: text("message"),
+            total_duration: number("total_duration"),
+            print_duration: number("print_duration"),
+            filament_used: number("filament_used"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stats(state: &str, filename: &str, total: f64) -> PrintStats {
+        PrintStats::read(|field| match field {
+            "state" => Some(format!("\"{state}\"").into()),
+            "filename" => Some(format!("\"{filename}\"").into()),
+            "total_duration" => Some(total.to_string().into()),
+            "message" => Some("null".into()),
+            _ => None,
+        })
+        .unwrap()
+    }
+
+    #[test]
+    fn counters_are_no_event_but_a_new_run_of_the_same_file_is() {
+        let mut watch = JobWatch::default();
+        let told: Vec<bool> = [
+            stats("standby", "", 0.0),
+            stats("standby", "", 0.0),
+            stats("printing", "a.gcode", 0.5),
+            stats("printing", "a.gcode", 7.5),
+            stats("printing", "a.gcode", 0.1),
+            stats("printing", "b.gcode", 0.2),
+            stats("complete", "b.gcode", 9.0),
+        ]
+        .into_iter()
+        .map(|now| watch.observe(now).is_some())
+        .collect();
+        assert_eq!(told, [true, false, true, false, true, true, true]);
+    }
+
+    #[test]
+    fn an_unknown_state_is_no_job() {
+        assert_eq!(PrintStats::read(|field| (field == "state").then(|| "\"dancing\"".into())), None);
+        assert_eq!(PrintStats::read(|_| None), None);
+    }
 }

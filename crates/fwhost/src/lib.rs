@@ -13,16 +13,31 @@
 //! Nothing that arrives can be slowed down by anybody: listeners and sinks are called synchronously and only enqueue.
 //! Facts about the other side: wire/5-fwhost.md.
 
+mod cache;
 mod event;
+mod exchange;
+mod failure;
+pub mod frame;
 mod handle;
+mod hub;
+mod link;
+pub mod message;
+mod mirror;
+mod model;
 mod options;
+mod params;
+mod quirks;
+mod remote;
+mod session;
+mod shared;
 mod sink;
+mod socket;
 mod stores;
 mod view;
 
 pub use event::{HostEvent, PrintState, PrintStats};
 pub use handle::{FwHost, Restart};
-pub use options::{Options, Timing};
+pub use options::{DEFAULT_GCODE_STORE_SIZE, DEFAULT_TEMPERATURE_STORE_SIZE, Options, Timing};
 pub use sink::{StatusSink, SubscriberId};
 pub use stores::gcode::{GcodeEntry, GcodeKind};
 pub use stores::temperature::{SensorSeries, TemperatureStore};

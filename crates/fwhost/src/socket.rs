@@ -1,0 +1,136 @@
+//! The socket file: is it there, is it still the one that we are connected to, and when is the next attempt due.
+//!
+//! The file is looked at with `tokio::fs`, which uses a thread for blocking calls: a hung file system stops only the looking.
+
+use std::os::unix::fs::MetadataExt;
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// What tells one socket file from the next at the same path. Inode numbers are reused at once, so the change time counts, too
+/// (wire/5-fwhost.md section 11).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Identity {
+    device: u64,
+    inode: u64,
+    changed: (i64, i64),
+}
+
+/// How the file at the path differs from the one that we are connected to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Change {
+    /// Another file: a new host listens there.
+    Replaced,
+    /// The same inode was changed: a new host whose socket got the old number, or only new permissions.
+    Touched,
+}
+
+impl Identity {
+    /// Of the file at `path`; none when there is no such file.
+    pub(crate) async fn of(path: &Path) -> Option<Self> {
+        let data = tokio::fs::metadata(path).await.ok()?;
+        Some(Self { device: data.dev(), inode: data.ino(), changed: (data.ctime(), data.ctime_nsec()) })
+    }
+
+    /// Compares with a later look. A missing file proves nothing: a host that restarts removes it before it binds anew.
+    pub(crate) fn compare(self, later: Option<Self>) -> Option<Change> {
+        match later {
+            Some(later) if (later.device, later.inode) != (self.device, self.inode) => Some(Change::Replaced),
+            Some(later) if later.changed != self.changed => Some(Change::Touched),
+            _ => None,
+        }
+    }
+}
+
+/// Paces attempts to connect: ever longer pauses while the file stays the same, none when it changes.
+#[derive(Debug)]
+pub(crate) struct Pace {
+    poll: Duration,
+    longest: Duration,
+    failures: u32,
+    tried: Option<Identity>,
+    next: Option<Instant>,
+}
+
+impl Pace {
+    pub(crate) fn new(poll: Duration, longest: Duration) -> Self {
+        Self { poll, longest, failures: 0, tried: None, next: None }
+    }
+
+    /// True when an attempt is due. The caller makes it then.
+    pub(crate) fn is_due(&mut self, file: Option<Identity>, now: Instant) -> bool {
+        if file != self.tried {
+            self.succeeded();
+        }
+        self.tried = file;
+        file.is_some() && self.next.is_none_or(|next| next <= now)
+    }
+
+    /// The attempt failed, or the connection was of no use.
+    pub(crate) fn failed(&mut self, now: Instant) {
+        let pause = self.poll * 2u32.saturating_pow(self.failures.min(16));
+        self.failures += 1;
+        self.next = Some(now + pause.min(self.longest));
+    }
+
+    /// The connection was good.
+    pub(crate) fn succeeded(&mut self) {
+        self.failures = 0;
+        self.next = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: Identity = Identity { device: 1, inode: 5, changed: (10, 0) };
+    const REUSED: Identity = Identity { changed: (11, 0), ..A };
+    const B: Identity = Identity { inode: 6, ..A };
+
+    #[test]
+    fn comparing() {
+        assert_eq!(A.compare(Some(A)), None);
+        assert_eq!(A.compare(None), None);
+        assert_eq!(A.compare(Some(REUSED)), Some(Change::Touched));
+        assert_eq!(A.compare(Some(B)), Some(Change::Replaced));
+    }
+
+    #[test]
+    fn pauses_grow_up_to_the_limit_and_end_when_the_file_changes() {
+        let (poll, longest) = (Duration::from_millis(250), Duration::from_secs(2));
+        let mut pace = Pace::new(poll, longest);
+        let mut now = Instant::now();
+        assert!(!pace.is_due(None, now));
+        let mut pauses = Vec::new();
+        for _ in 0..6 {
+            assert!(pace.is_due(Some(A), now));
+            pace.failed(now);
+            let start = now;
+            while !pace.is_due(Some(A), now) {
+                now += poll;
+            }
+            pauses.push((now - start).as_millis());
+        }
+        assert_eq!(pauses, [250, 500, 1000, 2000, 2000, 2000]);
+        pace.failed(now);
+        assert!(!pace.is_due(Some(A), now));
+        assert!(pace.is_due(Some(REUSED), now), "at once");
+        pace.failed(now);
+        assert!(pace.is_due(Some(REUSED), now + poll), "and from the shortest pause again");
+        pace.failed(now);
+        pace.succeeded();
+        assert!(pace.is_due(Some(REUSED), now));
+    }
+
+    #[tokio::test]
+    async fn identity_of_a_real_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        assert_eq!(Identity::of(&path).await, None);
+        let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let first = Identity::of(&path).await.unwrap();
+        assert_eq!(first.compare(Identity::of(&path).await), None);
+    }
+}
