@@ -105,6 +105,20 @@ impl Selection {
     }
 }
 
+impl schemars::JsonSchema for Selection {
+    fn schema_name() -> Cow<'static, str> {
+        "PrinterObjects".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "object",
+            "description": "Printer object name to null (all fields) or a list of field names",
+            "additionalProperties": {"oneOf": [{"type": "null"}, {"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+        })
+    }
+}
+
 impl<'de> Deserialize<'de> for Selection {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_option(SelectionVisitor)

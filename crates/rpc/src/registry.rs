@@ -48,6 +48,13 @@ pub enum Outcome {
     Working(Working),
 }
 
+impl Outcome {
+    /// Work that goes on.
+    pub fn working<R: Reply>(work: impl Future<Output = Result<R, ApiError>> + Send + 'static) -> Self {
+        Self::Working(Box::pin(async move { work.await?.into_answer() }))
+    }
+}
+
 /// Verbs of HTTP routes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Verb {
@@ -309,10 +316,7 @@ impl Classified<'_> {
         let keep_null = self.keep_null;
         let invoke: Handler = Box::new(move |call, arguments| match decode::<P>(arguments, keep_null) {
             Err(error) => Outcome::Done(Err(error)),
-            Ok(params) => {
-                let work = handler(service.clone(), call.clone(), params);
-                Outcome::Working(Box::pin(async move { work.await?.into_answer() }))
-            }
+            Ok(params) => Outcome::working(handler(service.clone(), call.clone(), params)),
         });
         self.add::<P, R>(invoke);
     }
@@ -331,6 +335,21 @@ impl Classified<'_> {
             Outcome::Done(result)
         });
         self.add::<P, R>(invoke);
+    }
+
+    /// Sets a handler that decides by itself whether it answers at once: operations that a cache can answer.
+    pub fn respond<S, P>(self, service: &Arc<S>, handler: impl Fn(&Arc<S>, &Arc<Call>, P) -> Outcome + Send + Sync + 'static)
+    where
+        S: Send + Sync + 'static,
+        P: DeserializeOwned + JsonSchema + Send + 'static,
+    {
+        let service = service.clone();
+        let keep_null = self.keep_null;
+        let invoke: Handler = Box::new(move |call, arguments| match decode::<P>(arguments, keep_null) {
+            Err(error) => Outcome::Done(Err(error)),
+            Ok(params) => handler(&service, call, params),
+        });
+        self.add::<P, Rendered>(invoke);
     }
 
     /// Sets a handler that takes the arguments as they are: operations that pass them on.

@@ -1,1 +1,13 @@
-//! Server administration: info, configuration, restart, logs, connection identity, database namespaces.
+//! Server administration (document 1): what the server is and how it does, its configuration, restart, logs, who a connection is, and the
+//! key-value database of the clients.
+
+mod administration;
+mod database;
+mod identity;
+mod logs;
+mod warnings;
+
+pub use administration::{Administration, ConfigReport, Parts, ServerInfo};
+pub use database::Database;
+pub use logs::{LogApplication, RolledOver};
+pub use warnings::Warnings;

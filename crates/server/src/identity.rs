@@ -1,0 +1,130 @@
+//! Who a connection is: identify, and the older websocket id.
+
+use std::sync::Arc;
+
+use protocol::{ApiError, Form, vocabulary};
+use rpc::{Access, Call, ClientInfo, ClientKind, ConnectionId, Registry, Transport};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::administration::Administration;
+
+#[derive(Deserialize, JsonSchema)]
+struct IdentifyParams {
+    /// Name of the program.
+    client_name: String,
+    /// Its version.
+    version: String,
+    /// `web`, `mobile`, `desktop`, `display`, `bot`, `agent` or `other`.
+    r#type: String,
+    /// Its home page.
+    url: String,
+    /// A token, when the connection was opened without credentials.
+    #[serde(default)]
+    access_token: Option<String>,
+    /// The API key, likewise.
+    #[serde(default)]
+    api_key: Option<String>,
+    /// `neutral` or `upstream`: the form of values that the client reads. Known clients need not say it.
+    #[serde(default)]
+    vocabulary: Option<Vocabulary>,
+}
+
+#[derive(Deserialize, JsonSchema, Clone, Copy)]
+#[serde(rename_all = "lowercase")]
+enum Vocabulary {
+    Neutral,
+    Upstream,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct Identified {
+    connection_id: ConnectionId,
+}
+
+#[derive(Serialize, JsonSchema)]
+struct WebsocketId {
+    websocket_id: ConnectionId,
+}
+
+impl Administration {
+    pub(crate) fn register_identity(self: &Arc<Self>, registry: &mut Registry) {
+        registry
+            .op("server.connection.identify")
+            .only(&[Transport::Socket])
+            .access(Access::Open)
+            .doc("Introduces the client behind this connection; works once.")
+            .answer(self, |_, call, params: IdentifyParams| identify(call, params));
+        registry
+            .op("server.websocket.id")
+            .only(&[Transport::Socket])
+            .access(Access::View)
+            .doc("The number of this connection. Deprecated: use server.connection.identify.")
+            .answer(self, |_, call, (): ()| Ok(WebsocketId { websocket_id: call.connection()?.id }));
+    }
+}
+
+fn identify(call: &Call, params: IdentifyParams) -> Result<Identified, ApiError> {
+    let connection = call.connection()?;
+    if connection.client().is_some() {
+        return Err(ApiError::bad_request("Connection already identified"));
+    }
+    // No credentials open a connection yet; an address that is trusted did so when it was opened.
+    let _ = (params.access_token, params.api_key);
+    if !call.identity.is_authorised() {
+        return Err(ApiError::unauthorized());
+    }
+    let form = match params.vocabulary {
+        Some(Vocabulary::Neutral) => Form::Neutral,
+        Some(Vocabulary::Upstream) => Form::Upstream,
+        None if vocabulary::is_upstream_client(&params.client_name) => Form::Upstream,
+        None => connection.form(),
+    };
+    let info = ClientInfo { kind: kind(&params.r#type)?, name: params.client_name, version: params.version, url: params.url };
+    connection.identify(info)?;
+    connection.set_form(form);
+    Ok(Identified { connection_id: connection.id })
+}
+
+fn kind(text: &str) -> Result<ClientKind, ApiError> {
+    serde_json::from_value(text.to_lowercase().into()).map_err(|_| {
+        ApiError::argument(format!(
+            "Unable to convert argument [type]: expected one of web, mobile, desktop, display, bot, agent, other, got \"{text}\""
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rpc::{ConnectionKind, Connections, Identity};
+
+    fn params(client: &str, kind: &str) -> IdentifyParams {
+        IdentifyParams {
+            client_name: client.into(),
+            version: "1".into(),
+            r#type: kind.into(),
+            url: String::new(),
+            access_token: None,
+            api_key: None,
+            vocabulary: None,
+        }
+    }
+
+    #[test]
+    fn a_bad_type_leaves_the_connection_free_to_try_again() {
+        let registered = Arc::new(Connections::default()).register(ConnectionKind::Websocket, Identity::Trusted, None);
+        let call = || Call::on(&registered.connection);
+        assert!(identify(&call(), params("x", "toaster")).is_err_and(|error| error.message.contains("[type]")));
+        assert_eq!(identify(&call(), params("Mainsail", "WEB")).unwrap().connection_id, registered.connection.id);
+        assert_eq!(registered.connection.form(), Form::Upstream);
+        assert!(identify(&call(), params("x", "web")).is_err());
+    }
+
+    #[test]
+    fn strangers_learn_that_they_need_a_login() {
+        let registered = Arc::new(Connections::default()).register(ConnectionKind::Websocket, Identity::Stranger, None);
+        let error = identify(&Call::on(&registered.connection), params("x", "web")).err().unwrap();
+        assert_eq!(error.message, "Unauthorized");
+    }
+}
