@@ -1,1 +1,39 @@
 //! Roots, path safety, upload, download, listing.
+//!
+//! ```text
+//! api (operations)   Transfer (HTTP streams)
+//!         \           /
+//!          Files: async handle, one lock for all changes     service.rs
+//!             |  blocking threads only, below this line
+//!   list  delete  download  upload::{writer → place}
+//!             |
+//!          Library: roots, reserved paths, RootPath          library.rs
+//!             |
+//!   path, kind, root: pure rules
+//! ```
+//! A request reaches a file only by `Library::resolve`. Source: document 2 *Files*, wire/2-files-jobs.md sections 1 and 2.
+
+mod api;
+mod delete;
+mod disk;
+mod download;
+pub mod item;
+pub mod kind;
+mod library;
+pub mod list;
+pub mod path;
+mod print;
+mod refusal;
+pub mod root;
+mod service;
+mod settings;
+#[cfg(test)]
+mod testing;
+mod upload;
+
+pub use download::Log;
+pub use print::{NoPrinter, PrintControl};
+pub use root::{Permissions, Reserved, Root};
+pub use service::{Files, OpenError, Transfer};
+pub use settings::{DEFAULT_MAX_UPLOAD, FilesSettings};
+pub use upload::{MAX_PARALLEL_UPLOADS, MULTIPART_OVERHEAD, SPACE_LEFT_FREE, UploadResult};

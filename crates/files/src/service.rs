@@ -1,0 +1,245 @@
+//! The handle that others hold: async at the outside, every disk access on a blocking thread.
+
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use protocol::event::{FileAction, FileItem, FilelistChange};
+use protocol::vocabulary::SECRETS_FILE;
+use protocol::{ApiError, Event};
+use rpc::transfer::{Boxed, Download, FileTransfer, Upload};
+use rpc::{Call, Connections};
+
+use crate::download::{self, Log, LogPaths};
+use crate::item::FileInfo;
+use crate::kind;
+use crate::library::{Library, Need};
+use crate::list::{self, Directory};
+use crate::path::RelPath;
+use crate::print::PrintControl;
+use crate::root::{CONFIG, GCODES, LOGS, Reserved, Root};
+use crate::settings::FilesSettings;
+use crate::upload::{self, Spool};
+use crate::{delete, disk};
+
+/// Folders of the data folder that clients never see.
+const RESERVED_FOLDERS: &[&str] = &["database", "certs", "systemd", "backup"];
+
+/// Why there is no file manager.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The data folder cannot be used.
+    #[error("data folder {path}: {source}")]
+    DataFolder {
+        /// The folder.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// The file manager.
+pub struct Files {
+    pub(crate) settings: FilesSettings,
+    pub(crate) library: Library,
+    pub(crate) spool: Arc<Spool>,
+    pub(crate) print: Arc<dyn PrintControl>,
+    /// Held by everything that changes files, one after the other.
+    pub(crate) changes: Arc<tokio::sync::Mutex<()>>,
+    logs: LogPaths,
+    connections: Arc<Connections>,
+    warnings: Mutex<Vec<String>>,
+}
+
+impl Files {
+    /// Registers the roots of the data folder, makes missing folders, sweeps what unfinished uploads left. Blocks: called once, at start.
+    ///
+    /// # Errors
+    /// When the data folder is no folder. A root that cannot be used is only a warning.
+    pub fn open(settings: FilesSettings, connections: Arc<Connections>, print: Arc<dyn PrintControl>) -> Result<Arc<Self>, OpenError> {
+        let data_folder = |source| OpenError::DataFolder { path: settings.data_path.clone(), source };
+        let data = settings.data_path.canonicalize().map_err(data_folder)?;
+        if !data.is_dir() {
+            return Err(data_folder(io::ErrorKind::NotADirectory.into()));
+        }
+        let files = Self {
+            library: Library::new(&settings.link_targets),
+            spool: Arc::default(),
+            print,
+            changes: Arc::default(),
+            logs: LogPaths::default(),
+            connections,
+            warnings: Mutex::default(),
+            settings,
+        };
+        let secrets = [SECRETS_FILE.neutral, SECRETS_FILE.upstream];
+        for (name, file) in RESERVED_FOLDERS.iter().map(|name| (*name, *name)).chain(secrets.iter().map(|file| (*file, *file))) {
+            files.library.reserve(Reserved { name: name.to_owned(), path: data.join(file), readable: false });
+        }
+        for reserved in &files.settings.reserved {
+            files.library.reserve(reserved.clone());
+        }
+        let write = files.settings.write_access;
+        for (name, writable) in [(CONFIG, write && files.settings.config_write_access), (LOGS, false), (GCODES, write)] {
+            let path = data.join(name);
+            if let Err(error) = disk::ensure_folder(&path) {
+                tracing::warn!(path = %path.display(), %error, "cannot make a folder");
+            }
+            if let Err(warning) = files.library.register(name, &path, writable) {
+                files.warn(warning);
+            }
+        }
+        if let Some(gcodes) = files.library.root(GCODES) {
+            files.spool.settle(&gcodes.path);
+        }
+        Ok(Arc::new(files))
+    }
+
+    /// Adds a root, or moves a known one; clients learn of a move by `root_update`. A folder that cannot be a root gives a warning.
+    pub async fn register_root(self: &Arc<Self>, name: String, path: PathBuf, writable: bool) {
+        let writable = writable && self.settings.write_access;
+        let files = self.clone();
+        let moved = blocking(move || {
+            let moved = files.library.register(&name, &path, writable).map_err(|warning| {
+                files.warn(warning.clone());
+                ApiError::internal(warning)
+            })?;
+            let root = files.library.resolve(&name, RelPath::default(), Need::Read);
+            Ok(root.ok().filter(|_| moved).and_then(|root| files.library.item(&root).ok()))
+        });
+        if let Ok(Some(item)) = moved.await {
+            self.announce(FileAction::RootUpdate, item);
+        }
+    }
+
+    /// Reserves a path that is known only at run time, the firmware's folder for example. The same name again replaces it.
+    pub async fn reserve(self: &Arc<Self>, reserved: Reserved) {
+        let files = self.clone();
+        // Cannot fail: a path that does not resolve is reserved as it stands.
+        let _ = blocking(move || {
+            files.library.reserve(reserved);
+            Ok(())
+        })
+        .await;
+    }
+
+    /// Says where a log with a fixed path is.
+    pub fn set_log_path(&self, log: Log, path: PathBuf) {
+        self.logs.set(log, path);
+    }
+
+    /// Names of the roots in the order of their registration, for the server's info.
+    #[must_use]
+    pub fn registered_directories(&self) -> Vec<String> {
+        self.library.roots().iter().map(|root| root.name.clone()).collect()
+    }
+
+    /// The roots in the order of their registration.
+    #[must_use]
+    pub fn roots(&self) -> Vec<Arc<Root>> {
+        self.library.roots()
+    }
+
+    /// What is wrong, in sentences for the owner.
+    #[must_use]
+    pub fn warnings(&self) -> Vec<String> {
+        self.warnings.lock().clone()
+    }
+
+    /// All files of a root; of `gcodes`, only gcode files.
+    ///
+    /// # Errors
+    /// 400 when there is no such root.
+    pub async fn list(self: &Arc<Self>, root: String) -> Result<Vec<FileInfo>, ApiError> {
+        let files = self.clone();
+        blocking(move || match files.library.root(&root) {
+            Some(root) => Ok(list::list(&files.library, &root)),
+            None => Err(ApiError::bad_request(format!("Failed to build file list, invalid path: {root}"))),
+        })
+        .await
+    }
+
+    /// The entries of one folder, named with its root.
+    ///
+    /// # Errors
+    /// 400 and 403 as for all paths; 400 when it is no folder.
+    pub async fn directory(self: &Arc<Self>, path: String) -> Result<Directory, ApiError> {
+        let files = self.clone();
+        blocking(move || list::directory(&files.library, &path)).await
+    }
+
+    /// Deletes a file, named with its root; clients are told after the answer.
+    ///
+    /// # Errors
+    /// 400, 403 and 405: wire/2-files-jobs.md section 1.5.
+    pub async fn delete_file(self: &Arc<Self>, path: String, call: &Call) -> Result<FileItem, ApiError> {
+        let files = self.clone();
+        // The guard moves to the thread: a caller who leaves must not open the lock while the disk is still busy.
+        let changes = self.changes.clone().lock_owned().await;
+        let item = blocking(move || {
+            let _changes = changes;
+            delete::delete_file(&files.library, &path, files.print.loaded_file())
+        })
+        .await?;
+        self.announce_after(call, FileAction::DeleteFile, item.clone());
+        Ok(item)
+    }
+
+    /// Tells all clients of a change once the call that made it is answered.
+    pub(crate) fn announce_after(self: &Arc<Self>, call: &Call, action: FileAction, item: FileItem) {
+        call.hold_until_answered(Announcement { files: self.clone(), change: Some((action, item)) });
+    }
+
+    fn announce(&self, action: FileAction, item: FileItem) {
+        self.connections.emit(&Event::FilelistChanged(FilelistChange { action, item, source_item: None }));
+    }
+
+    fn warn(&self, warning: String) {
+        tracing::warn!("{warning}");
+        let mut warnings = self.warnings.lock();
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+}
+
+/// A notification that is sent when it is dropped.
+struct Announcement {
+    files: Arc<Files>,
+    change: Option<(FileAction, FileItem)>,
+}
+
+impl Drop for Announcement {
+    fn drop(&mut self) {
+        if let Some((action, item)) = self.change.take() {
+            self.files.announce(action, item);
+        }
+    }
+}
+
+/// The handle as the transport holds it.
+#[derive(Clone)]
+pub struct Transfer(pub Arc<Files>);
+
+impl FileTransfer for Transfer {
+    fn is_public(&self, path: &str) -> bool {
+        kind::is_public(path)
+    }
+
+    fn open(&self, path: String) -> Boxed<'static, Result<Download, ApiError>> {
+        let files = self.0.clone();
+        Box::pin(blocking(move || download::open(&files.library, &files.logs, &path)))
+    }
+
+    fn begin_upload(&self, announced: Option<u64>) -> Result<Box<dyn Upload>, ApiError> {
+        Ok(Box::new(upload::begin(&self.0, announced)?))
+    }
+}
+
+async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, ApiError> + Send + 'static) -> Result<T, ApiError> {
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
+        tracing::error!(%error, "a file operation ended abnormally");
+        Err(ApiError::internal("The file operation failed"))
+    })
+}

@@ -1,0 +1,122 @@
+//! From a finished temporary file to its place: steps 5 and 7 to 12 of wire/2-files-jobs.md section 1.3. Blocks.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use protocol::event::FileItem;
+use protocol::{ApiError, ErrorKind};
+use tokio::sync::Mutex;
+
+use super::form::{Target, UploadForm};
+use super::writer::{Spooled, save_failed};
+use crate::disk::{ensure_folder, sync_parent};
+use crate::library::{Library, Need, RootPath};
+use crate::print::PrintControl;
+use crate::refusal::Refusal;
+use crate::root::GCODES;
+
+/// A file in its place.
+#[derive(Debug)]
+pub(crate) struct Placed {
+    pub(crate) path: RootPath,
+    pub(crate) item: FileItem,
+}
+
+/// What placing needs besides the file.
+pub(crate) struct Place<'f> {
+    pub(crate) library: &'f Library,
+    pub(crate) print: &'f dyn PrintControl,
+    /// Held by everything that changes files.
+    pub(crate) changes: &'f Mutex<()>,
+}
+
+impl Place<'_> {
+    /// Checks the content, syncs it, then checks the place and moves the file there.
+    pub(crate) fn put(&self, form: &UploadForm, file_name: &str, spooled: Spooled) -> Result<Placed, ApiError> {
+        check_sum(form, &spooled.checksum)?;
+        // The long wait for the disk happens before the lock: others may change files meanwhile.
+        spooled.temp.file.sync_all().map_err(|error| save_failed(&error))?;
+        let _changes = self.changes.blocking_lock();
+        let (target, path) = self.checked_target(form, file_name)?;
+        let mut made = MadeFolders::default();
+        made.make(&path, &target).map_err(|error| save_failed(&error))?;
+        let folder_exists = path.real.parent().is_some_and(Path::is_dir);
+        if !folder_exists {
+            let folder = target.file.parent();
+            return Err(ApiError::bad_request(format!("Cannot write to path: {}: folder {folder} does not exist", target.file)));
+        }
+        match fs::metadata(&path.real) {
+            Ok(old) if old.is_dir() => {
+                return Err(ApiError::bad_request(format!("Cannot write to path: {}: it is a folder", target.file)));
+            }
+            // Whoever restricted the old file wants the new one restricted too; failing to is no reason to refuse the upload.
+            Ok(old) => drop(spooled.temp.file.set_permissions(old.permissions())),
+            Err(_) => {}
+        }
+        spooled.temp.persist(&path.real).map_err(|error| save_failed(&error))?;
+        made.keep();
+        let item = self.library.item(&path).map_err(|error| save_failed(&error))?;
+        Ok(Placed { path, item })
+    }
+
+    fn checked_target(&self, form: &UploadForm, file_name: &str) -> Result<(Target, RootPath), ApiError> {
+        if self.library.root(&form.root).is_none() {
+            return Err(Refusal::UnknownRoot(form.root.clone()).for_upload(""));
+        }
+        let asked = || if form.path.is_empty() { file_name.to_owned() } else { format!("{}/{file_name}", form.path) };
+        let target = form.target(file_name).map_err(|fault| Refusal::from(fault).for_upload(&asked()))?;
+        if target.file == target.folder {
+            return Err(ApiError::bad_request("Multipart filename omitted"));
+        }
+        let path = self.library.resolve(&form.root, target.file.clone(), Need::Write).map_err(|refusal| refusal.for_upload(&asked()))?;
+        if !path.root.writable {
+            return Err(ApiError::bad_request(format!("Invalid root request: {}", form.root)));
+        }
+        if path.root.name == GCODES && self.library.loaded(self.print.loaded_file()).as_ref() == Some(&path.real) {
+            return Err(ApiError::forbidden("File is loaded, upload not permitted"));
+        }
+        Ok((target, path))
+    }
+}
+
+fn check_sum(form: &UploadForm, own: &str) -> Result<(), ApiError> {
+    match &form.checksum {
+        Some(given) if !given.eq_ignore_ascii_case(own) => {
+            Err(ApiError::new(ErrorKind::Checksum, format!("File checksum mismatch: expected {given}, calculated {own}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Folders made on the way; removed again when the upload fails after all.
+#[derive(Default)]
+struct MadeFolders(Vec<PathBuf>);
+
+impl MadeFolders {
+    fn make(&mut self, path: &RootPath, target: &Target) -> io::Result<()> {
+        let mut at = path.root.path.clone();
+        for name in target.folder.names() {
+            at.push(name);
+            if !at.is_dir() {
+                ensure_folder(&at)?;
+                self.0.push(at.clone());
+                sync_parent(&at)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(mut self) {
+        self.0.clear();
+    }
+}
+
+impl Drop for MadeFolders {
+    fn drop(&mut self) {
+        for folder in self.0.iter().rev() {
+            // Fails when somebody has put something into it meanwhile, and then it has to stay.
+            let _ = fs::remove_dir(folder);
+        }
+    }
+}
