@@ -39,7 +39,7 @@ pub enum Restart {
 /// The firmware host, as the rest of the server sees it. Cheap to clone.
 #[derive(Clone)]
 pub struct FwHost {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl FwHost {

@@ -7,10 +7,13 @@ use protocol::status::{Selection, StatusDiff};
 
 use crate::sink::{StatusSink, SubscriberId};
 
+/// Everybody with the same selection.
+type Group = Vec<(SubscriberId, Arc<dyn StatusSink>)>;
+
 /// All subscriptions.
 #[derive(Default)]
 pub(crate) struct Hub {
-    groups: HashMap<Arc<Selection>, Vec<(SubscriberId, Arc<dyn StatusSink>)>>,
+    groups: HashMap<Arc<Selection>, Group>,
     /// Where each subscriber is.
     subscribers: HashMap<SubscriberId, Arc<Selection>>,
 }

@@ -33,6 +33,8 @@ mod shared;
 mod sink;
 mod socket;
 mod stores;
+#[cfg(test)]
+mod testing;
 mod view;
 
 pub use event::{HostEvent, PrintState, PrintStats};

@@ -88,3 +88,6 @@ async fn sample(shared: &Shared) {
         shared.sample_temperatures();
     }
 }
+
+#[cfg(test)]
+mod tests;

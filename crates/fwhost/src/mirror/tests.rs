@@ -1,31 +1,10 @@
 use std::collections::BTreeMap;
 
-use parking_lot::Mutex;
 use proptest::prelude::*;
-use protocol::Frame;
 use serde_json::Value;
 
 use super::*;
-
-/// What one subscriber has been told.
-#[derive(Default)]
-struct Probe {
-    frames: Mutex<Vec<Frame>>,
-    resets: Mutex<usize>,
-}
-
-impl StatusSink for Probe {
-    fn push(&self, frame: &Frame, _: &Arc<StatusDiff>, _: &Arc<Selection>) {
-        self.frames.lock().push(frame.clone());
-    }
-    fn reset(&self) {
-        *self.resets.lock() += 1;
-    }
-}
-
-fn selection(json: &str) -> Selection {
-    Selection::from_json(json).unwrap()
-}
+use crate::testing::{Probe, selection};
 
 fn status(json: &str) -> HostStatus<'_> {
     serde_json::from_str(json).unwrap()

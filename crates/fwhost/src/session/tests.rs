@@ -1,1 +1,6 @@
+//! A session against a scripted host, in memory and in virtual time.
 
+mod requests;
+mod start;
+mod status;
+mod trouble;
