@@ -193,6 +193,13 @@ impl Exchange {
         found
     }
 
+    /// Gives our own requests more time.
+    pub(crate) fn postpone(&self, by: Duration) {
+        for deadline in self.state.lock().pending.values_mut().filter_map(|pending| pending.deadline.as_mut()) {
+            *deadline += by;
+        }
+    }
+
     /// The next request to write. [`Exchange::written`] must follow.
     pub(crate) async fn next_write(&self) -> Bytes {
         loop {
@@ -413,6 +420,8 @@ mod tests {
         assert!(exchange.hasten("info", Duration::from_secs(3)));
         assert!(!exchange.hasten("gcode/script", Duration::from_secs(3)));
         assert_eq!(exchange.overdue(start + Duration::from_secs(3)).as_deref(), Some("info"));
+        exchange.postpone(Duration::from_secs(5));
+        assert_eq!(exchange.overdue(start + Duration::from_secs(7)), None);
         let minute = Duration::from_secs(60);
         assert!(exchange.long_pending(start + minute / 2, minute).is_empty());
         assert_eq!(exchange.long_pending(start + minute, minute).len(), 2);

@@ -23,6 +23,9 @@ use crate::shared::Shared;
 use crate::socket::Change;
 use crate::view::HostStatusView;
 
+/// So many polls without running are a stall of our own process.
+const STALL: u32 = 4;
+
 /// Why a connection ended.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum Lost {
@@ -202,8 +205,12 @@ impl<'a> Session<'a> {
     /// Time limits and the heart-beat.
     fn keep(&mut self) -> Result<(), Lost> {
         let now = Instant::now();
-        self.last_kept = now;
         let timing = &self.shared.options.timing;
+        let gap = now.duration_since(std::mem::replace(&mut self.last_kept, now));
+        if gap > timing.poll * STALL {
+            // It was us who did not run (a paused machine, for example), so the silence proves nothing.
+            self.shared.exchange.postpone(gap);
+        }
         if let Some(endpoint) = self.shared.exchange.overdue(now) {
             return Err(Lost::Silent(endpoint));
         }

@@ -99,6 +99,19 @@ async fn a_listener_that_never_answers_is_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pause_of_our_own_is_not_held_against_the_host() {
+    let mut rig = Rig::ready().await;
+    // The heart-beat is asked, and before its answer is written everything stands still for a minute.
+    let asked = rig.fake.expect("info").await;
+    tokio::time::advance(Duration::from_secs(60)).await;
+    settle().await;
+    assert!(!rig.ending.is_finished());
+    rig.fake.answer_normally(&asked).await;
+    rig.fake.answer_all().await;
+    assert!(!rig.ending.is_finished());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_replaced_socket_is_left_at_once() {
     let mut rig = Rig::ready().await;
     rig.changes.send(Change::Replaced).await.unwrap();
