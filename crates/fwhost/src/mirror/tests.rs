@@ -98,6 +98,16 @@ fn passed_through_answers_are_merged_and_told_to_others() {
 }
 
 #[test]
+fn an_object_that_is_not_followed_is_never_fresh() {
+    let now = Instant::now();
+    let mut mirror = Mirror::default();
+    mirror.load(&texts(&["webhooks"]), &status(r#"{"eventtime":1.0,"status":{"webhooks":{"state":"error"}}}"#), now);
+    mirror.absorb(&selection(r#"{"fan":null}"#), &status(r#"{"eventtime":1.0,"status":{"fan":{"speed":0}}}"#));
+    assert!(mirror.fresh_answer(&selection(r#"{"webhooks":null}"#), now, FRESH).is_some());
+    assert!(mirror.fresh_answer(&selection(r#"{"webhooks":null,"fan":null}"#), now, FRESH).is_none());
+}
+
+#[test]
 fn updates_of_objects_never_subscribed_are_ignored() {
     let now = Instant::now();
     let mut mirror = loaded(now);

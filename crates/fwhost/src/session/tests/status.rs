@@ -110,6 +110,30 @@ async fn a_host_that_lives_but_does_not_answer_a_subscription() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn an_answer_does_not_subscribe_to_the_next_connection() {
+    let mut rig = Rig::ready().await;
+    sleep(Duration::from_secs(1)).await;
+    let (query, subscription) = (rig.host.clone(), rig.host.clone());
+    let query = tokio::spawn(async move { query.query(&selection(r#"{"toolhead":null}"#)).await });
+    let probe = Arc::new(Probe::default());
+    let sink = probe.clone();
+    let subscription = tokio::spawn(async move { subscription.subscribe(SubscriberId(1), sink, selection(r#"{"toolhead":null}"#)).await });
+    // Answered, and gone before the callers could run.
+    for asked in [rig.fake.expect("objects/query").await, rig.fake.expect("objects/query").await] {
+        rig.fake.answer_normally(&asked).await;
+    }
+    let (host, events, _) = rig.close().await;
+    for error in [query.await.unwrap().unwrap_err(), subscription.await.unwrap().unwrap_err()] {
+        assert_eq!(&*error.message, "Klippy Disconnected");
+    }
+    let mut again = Rig::with(host, events);
+    again.fake.answer_all().await;
+    again.fake.push(json!({"toolhead": {"homed_axes": "x"}})).await;
+    settle().await;
+    assert!(probe.frames.lock().is_empty());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_job_that_starts_in_the_answer_of_a_query_is_noticed() {
     let mut rig = Rig::ready().await;
     rig.events.take();

@@ -1,12 +1,19 @@
 //! Hosts that send rubbish, fall silent, die in the middle, or are replaced.
 
+use std::pin::Pin;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use protocol::FwhostState;
 use serde_json::json;
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::session::Lost;
+use crate::handle::FwHost;
+use crate::options::Options;
+use crate::quirks::Quirks;
+use crate::session::{Lost, Session};
 use crate::socket::Change;
 use crate::testing::{Rig, settle};
 
@@ -135,28 +142,29 @@ async fn a_touched_socket_makes_the_host_prove_itself() {
     assert!(start.elapsed() < Duration::from_secs(4), "a zombie is left sooner than by the usual heart-beat");
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_host_that_never_stops_talking_does_not_stop_the_clock() {
-    let mut rig = Rig::ready().await;
-    let host = rig.host.clone();
-    let call = tokio::spawn(async move { host.gcode("M18", false).await });
-    let method = rig.fake.status_method.clone();
-    let text = json!({"method": method, "params": {"eventtime": 2.5, "status": {"toolhead": {"position": [1]}}}}).to_string();
-    for index in 0..5000 {
-        rig.fake.send(&text).await;
-        if index % 100 == 0 {
-            sleep(Duration::from_millis(5)).await;
-        }
+/// A host that always has something to say, faster than anybody can listen, and never answers.
+struct Chatter;
+
+impl AsyncRead for Chatter {
+    fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, buffer: &mut ReadBuf<'_>) -> Poll<std::io::Result<()>> {
+        let coop = std::task::ready!(tokio::task::coop::poll_proceed(context));
+        buffer.put_slice(b"{\"method\":\"unknown\"}\x03");
+        coop.made_progress();
+        Poll::Ready(Ok(()))
     }
-    let asked = loop {
-        let asked = rig.fake.next().await.unwrap();
-        if asked.method == "gcode/script" {
-            break asked;
-        }
-        rig.fake.answer_normally(&asked).await;
-    };
-    rig.fake.answer(&asked, "{}").await;
-    call.await.unwrap().unwrap();
+}
+
+#[tokio::test]
+async fn a_host_that_never_stops_talking_does_not_stop_the_clock() {
+    let mut options = Options::new("/nowhere", "Bowsprit", "v1");
+    options.timing.poll = Duration::from_millis(2);
+    options.timing.info_timeout = Duration::from_millis(20);
+    let shared = FwHost::new(options).shared;
+    let (_changes, mut changed) = mpsc::channel(1);
+    let mut quirks = Quirks::default();
+    let session = Session::new(&shared, &mut quirks).serve(Chatter, tokio::io::sink(), &mut changed);
+    let ending = timeout(Duration::from_secs(10), session).await.unwrap();
+    assert!(matches!(ending.lost, Lost::Silent(_)));
 }
 
 #[tokio::test(start_paused = true)]
