@@ -9,6 +9,7 @@ use protocol::ApiError;
 use protocol::envelope::write_string;
 use protocol::error::ApiResult;
 use protocol::raw::RawMembers;
+use protocol::status::Selection;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -42,6 +43,17 @@ pub(crate) fn for_host(params: &RawValue) -> ApiResult<Cow<'_, str>> {
         Ok(Value::Object(_)) => without_template(text),
         _ => Err(unreadable()),
     }
+}
+
+/// The `objects` argument of a query.
+///
+/// # Errors
+/// When it is missing or no selection.
+pub(crate) fn selection(params: Option<&RawValue>) -> ApiResult<Selection> {
+    let members: RawMembers<'_> =
+        params.map(|params| serde_json::from_str(params.get())).transpose().map_err(|_| unreadable())?.unwrap_or_default();
+    let objects = members.0.iter().rev().find(|(name, _)| name == "objects");
+    Selection::from_json(objects.ok_or_else(|| ApiError::argument("Missing argument [objects]"))?.1.get())
 }
 
 fn without_template(text: &str) -> ApiResult<Cow<'_, str>> {
@@ -88,6 +100,13 @@ mod tests {
         for json in ["[]", "null", "5", "\"x\"", r#"{"a":"\ud800"}"#, &deep] {
             assert_eq!(sent(json), None, "{json}");
         }
+    }
+
+    #[test]
+    fn selections_of_queries() {
+        let read = |json: &str| selection(Some(&RawValue::from_string(json.into()).unwrap()));
+        assert_eq!(read(r#"{"objects":{"fan":null},"response_template":{}}"#).unwrap().to_json(), r#"{"fan":null}"#);
+        assert!(read(r#"{"objects":5}"#).is_err() && read("{}").is_err() && read("[]").is_err() && selection(None).is_err());
     }
 
     #[test]

@@ -43,6 +43,9 @@ async fn refusals() {
         let error = rig.host.request(endpoint, None).await.unwrap_err();
         assert_eq!((error.kind, &*error.message), (ErrorKind::NotFound, "Method not found"));
     }
+    assert!(rig.host.request("objects/query", None).await.unwrap_err().message.contains("objects"));
+    let cached = rig.host.request("objects/query", Some(&raw(r#"{"objects":{"toolhead":["homed_axes"]}}"#))).await.unwrap();
+    assert_eq!(&*cached, r#"{"eventtime":1.5,"status":{"toolhead":{"homed_axes":""}}}"#);
     assert_eq!(rig.host.request("info", Some(&raw("[1]"))).await.unwrap_err().kind, ErrorKind::BadRequest);
 
     let host = rig.host.clone();
