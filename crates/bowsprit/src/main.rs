@@ -1,2 +1,39 @@
-//! The bowsprit binary.
-fn main() {}
+//! The bowsprit binary: command line, build order, wiring, demo. The only place that knows every crate.
+
+mod build;
+mod cli;
+mod commands;
+mod contract;
+mod data_folder;
+mod demo;
+mod disk;
+mod host_paths;
+mod logging;
+mod print_control;
+mod settings;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let outcome = match cli.command {
+        None => commands::serve::run(&cli.serve.or_environment()),
+        Some(Command::Serve(args)) => commands::serve::run(&args.or_environment()),
+        Some(Command::Demo(args)) => demo::run(&args),
+        Some(Command::Simulate(args)) => commands::simulate::run(args),
+        Some(Command::CheckConfig(args)) => commands::check_config::run(args),
+        Some(Command::Contract(args)) => commands::contract::run(&args),
+        Some(Command::ConfigReference) => commands::reference::run(),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(error) => {
+            commands::complain(&format!("bowsprit: {error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}

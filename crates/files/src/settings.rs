@@ -7,6 +7,19 @@ use crate::root::Reserved;
 /// Largest upload unless configured otherwise: 1024 MiB.
 pub const DEFAULT_MAX_UPLOAD: u64 = 1024 * 1024 * 1024;
 
+config::options! {
+    /// Files that clients see.
+    pub struct FileManagerOptions: "file_manager" {
+        /// Clients may change files of the `config` root.
+        enable_config_write_access: bool = true,
+        /// Folders outside of the roots that links inside the roots may lead to: mounted media, shared configuration. Other links that leave
+        /// their root are hidden and refused.
+        link_targets: Vec<PathBuf> = &[],
+        /// Warn when the firmware's configuration file is outside of the `config` root.
+        check_firmware_config_path ["check_klipper_config_path"]: bool = true,
+    }
+}
+
 /// Settings of the file manager.
 #[derive(Debug, Clone)]
 pub struct FilesSettings {
@@ -14,14 +27,12 @@ pub struct FilesSettings {
     pub data_path: PathBuf,
     /// Largest file that may be uploaded, in bytes (`[server] max_upload_size`).
     pub max_upload_size: u64,
-    /// `[file_manager] enable_config_write_access`: false makes the `config` root read-only.
-    pub config_write_access: bool,
     /// False when the installation is not sound: every root is read-only and uploads are refused.
     pub write_access: bool,
     /// Reserved paths besides the fixed ones of the data folder: the program's own folder, for example.
     pub reserved: Vec<Reserved>,
-    /// Folders outside the roots that links inside the roots may lead to (mounted media, shared configuration). Empty: links stay in their root.
-    pub link_targets: Vec<PathBuf>,
+    /// `[file_manager]`.
+    pub options: FileManagerOptions,
 }
 
 impl FilesSettings {
@@ -30,10 +41,9 @@ impl FilesSettings {
         Self {
             data_path: data_path.into(),
             max_upload_size: DEFAULT_MAX_UPLOAD,
-            config_write_access: true,
             write_access: true,
             reserved: Vec::new(),
-            link_targets: Vec::new(),
+            options: FileManagerOptions::default(),
         }
     }
 }

@@ -1,0 +1,311 @@
+//! The build order: one function that reads from top to bottom. Nothing here waits for anything outside the process, and no component that
+//! fails keeps the port from answering.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use access::Gate;
+use files::{Files, FilesSettings, Log, Transfer};
+use fwhost::{FwHost, HostEvent};
+use printer::Printer;
+use protocol::version::CORE_VERSION;
+use rpc::{CloseReason, Connections, Dispatcher, Operations, Registry};
+use runtime::{Lifecycle, Supervisor};
+use server::{Administration, Database, Parts, Warnings};
+use store::{Namespaces, Store};
+use tokio::sync::watch;
+use transport::{BridgeTarget, Gateway};
+
+use crate::data_folder::DataFolder;
+use crate::host_paths::HostPaths;
+use crate::print_control::PrinterControl;
+use crate::settings::Settings;
+
+/// Time that everything under way gets to end at a stop or restart.
+const STOP_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Components that are always there, under every name that clients look up (wire/4-clients.md section 5).
+const COMPONENTS: &[&str] = &[
+    "application",
+    "websockets",
+    "jsonrpc",
+    "internal_transport",
+    "secrets",
+    "fwhost_connection",
+    "klippy_connection",
+    "fwhost_apis",
+    "klippy_apis",
+    "database",
+    "file_manager",
+    "data_store",
+];
+
+/// What a build needs from outside.
+pub struct Environment {
+    /// The data folder.
+    pub data: DataFolder,
+    /// Configuration file named on the command line.
+    pub config: Option<PathBuf>,
+    /// Unix socket named on the command line.
+    pub socket: Option<PathBuf>,
+    /// Rolls over our own log.
+    pub roll_over: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
+    /// The log file, when there is one.
+    pub log_file: Option<PathBuf>,
+    /// Restarts and stops.
+    pub lifecycle: Lifecycle,
+    /// What went wrong before the build.
+    pub warnings: Vec<String>,
+}
+
+/// A server that is built; its tasks run.
+pub struct Server {
+    /// Shared by all transports.
+    pub gateway: Arc<Gateway>,
+    supervisor: Supervisor,
+    store: Store,
+}
+
+/// Why a server cannot be built at all.
+#[derive(Debug)]
+pub struct BuildError(pub String);
+
+/// Builds a server and starts its tasks.
+///
+/// # Errors
+/// Only when no port can be opened, or when names of operations collide (which a test excludes).
+pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
+    let data = &environment.data;
+    let warnings = Warnings::default();
+    let mut failed_components = Vec::new();
+    environment.warnings.iter().for_each(|warning| warnings.add(warning));
+
+    let settings = Settings::load(data, environment.config.as_deref());
+    settings.warnings.iter().for_each(|warning| warnings.add(warning));
+
+    let supervisor = Supervisor::new();
+    let connections = Arc::new(Connections::default());
+    connections.set_default_form(settings.default_form());
+
+    let store = open_store(&data.database_file(), &warnings, &mut failed_components)?;
+    let namespaces = Namespaces::new(store.clone());
+
+    let (gate, gate_warnings) = Gate::new(&gate_settings(&settings));
+    gate_warnings.iter().for_each(|warning| warnings.add(warning));
+
+    let host = FwHost::new(fwhost_options(&settings));
+    let printer = Printer::new(host.clone(), &connections);
+
+    let files = open_files(data, &settings, &connections, &printer)?;
+    files.warnings().iter().for_each(|warning| warnings.add(warning));
+    if let Some(log) = &environment.log_file {
+        files.set_log_path(Log::Core, log.clone());
+    }
+    let paths = HostPaths {
+        host: host.clone(),
+        files: files.clone(),
+        warnings: warnings.clone(),
+        data: data.path().to_owned(),
+        check_config: settings.file_manager.check_firmware_config_path,
+    };
+    paths.watch(supervisor.tracker());
+
+    for warning in warnings.texts() {
+        tracing::warn!("{warning}");
+    }
+    let administration = Administration::new(
+        host.clone(),
+        connections.clone(),
+        warnings.clone(),
+        Parts {
+            components: COMPONENTS.iter().map(ToString::to_string).collect(),
+            failed_components,
+            directories: {
+                let files = files.clone();
+                Box::new(move || files.registered_directories())
+            },
+            roll_over: {
+                let roll_over = environment.roll_over.clone();
+                Box::new(move || roll_over())
+            },
+            restart: {
+                let lifecycle = environment.lifecycle.clone();
+                Box::new(move || lifecycle.request_restart())
+            },
+            config: settings.report.clone(),
+        },
+    );
+    let operations = operations(&administration, &printer, &Database::new(namespaces), &files).map_err(BuildError)?;
+
+    let gateway = Arc::new(Gateway {
+        dispatcher: Arc::new(Dispatcher { operations: Arc::new(operations), tasks: supervisor.tracker().clone() }),
+        connections,
+        gate,
+        files: Arc::new(Transfer(files)),
+        bridge: BridgeTarget::new(settings.server.fwhost_uds_address.clone(), connected(&host)),
+        settings: transport::Settings {
+            route_prefix: settings.server.route_prefix.as_deref().unwrap_or("").trim_matches('/').to_owned(),
+            max_websockets: settings.server.max_websocket_connections as usize,
+        },
+        stop: supervisor.stop_token().clone(),
+        welcome: transport::http::welcome_page(&welcome(&settings)),
+    });
+    listen(&gateway, &supervisor, &settings, environment, &warnings)?;
+    supervisor.spawn("firmware host link", move |stop| {
+        let host = host.clone();
+        async move { host.run(stop).await }
+    });
+    Ok(Server { gateway, supervisor, store })
+}
+
+/// All operations; also what the contract is written from.
+///
+/// # Errors
+/// When two declarations have the same name.
+pub fn operations(
+    administration: &Arc<Administration>,
+    printer: &Arc<Printer>,
+    database: &Arc<Database>,
+    files: &Arc<Files>,
+) -> Result<Operations, String> {
+    let mut registry = Registry::default();
+    administration.register(&mut registry);
+    printer.register(&mut registry);
+    database.register(&mut registry);
+    files.register(&mut registry);
+    registry.build()
+}
+
+impl Server {
+    /// Ends everything in order: clients are told, the link goes, the database is closed last.
+    pub async fn stop(self) {
+        self.gateway.connections.close_all(CloseReason::Shutdown);
+        let report = self.supervisor.stop(STOP_DEADLINE).await;
+        if !report.is_clean() {
+            tracing::warn!(aborted = ?report.aborted, left = report.left_running, "not everything ended in time");
+        }
+        self.store.close().await;
+    }
+}
+
+fn open_store(path: &Path, warnings: &Warnings, failed: &mut Vec<String>) -> Result<Store, BuildError> {
+    match Store::open(path, &[]) {
+        Ok(opened) => {
+            opened.warnings.iter().for_each(|warning| warnings.add(warning));
+            Ok(opened.store)
+        }
+        Err(error) => {
+            warnings.add(format!("The database {} cannot be used: {error}. Nothing is kept until this is solved.", path.display()));
+            failed.push("database".to_owned());
+            Store::in_memory(&[]).map_err(|error| BuildError(format!("no database can be opened: {error}")))
+        }
+    }
+}
+
+pub fn open_files(
+    data: &DataFolder,
+    settings: &Settings,
+    connections: &Arc<Connections>,
+    printer: &Arc<Printer>,
+) -> Result<Arc<Files>, BuildError> {
+    let files = FilesSettings {
+        max_upload_size: u64::from(settings.server.max_upload_size) * 1024 * 1024,
+        options: settings.file_manager.clone(),
+        ..FilesSettings::new(data.path())
+    };
+    Files::open(files, connections.clone(), Arc::new(PrinterControl(printer.clone()))).map_err(|error| BuildError(error.to_string()))
+}
+
+fn gate_settings(settings: &Settings) -> access::Settings {
+    let options = &settings.authorization;
+    access::Settings {
+        trusted_clients: options.trusted_clients.clone(),
+        cors_domains: options.cors_domains.clone(),
+        trusted_proxies: options.trusted_proxies.clone().unwrap_or_default(),
+        loopback_is_proxy: options.trusted_proxies.is_none() && settings.is_upstream,
+    }
+}
+
+pub fn fwhost_options(settings: &Settings) -> fwhost::Options {
+    fwhost::Options {
+        temperature_store_size: settings.data_store.temperature_store_size as usize,
+        gcode_store_size: settings.data_store.gcode_store_size as usize,
+        ..fwhost::Options::new(&settings.server.fwhost_uds_address, "Bowsprit", CORE_VERSION)
+    }
+}
+
+/// Whether the firmware host is connected, for bridges.
+fn connected(host: &FwHost) -> watch::Receiver<bool> {
+    let (sender, receiver) = watch::channel(false);
+    host.on_event(move |event| match event {
+        HostEvent::Connected => drop(sender.send_replace(true)),
+        HostEvent::Disconnected => drop(sender.send_replace(false)),
+        _ => {}
+    });
+    receiver
+}
+
+fn welcome(settings: &Settings) -> Vec<String> {
+    let trusted = &settings.authorization.trusted_clients;
+    let access = if trusted.is_empty() {
+        "Nobody is trusted by address: list your network in [authorization] trusted_clients.".to_owned()
+    } else {
+        format!("Trusted without credentials: {}.", trusted.join(", "))
+    };
+    vec![format!("Firmware host socket: {}.", settings.server.fwhost_uds_address.display()), access]
+}
+
+fn listen(
+    gateway: &Arc<Gateway>,
+    supervisor: &Supervisor,
+    settings: &Settings,
+    environment: &Environment,
+    warnings: &Warnings,
+) -> Result<(), BuildError> {
+    let path = environment.socket.clone().unwrap_or_else(|| environment.data.socket_file());
+    match transport::socket::listen_unix(&path) {
+        Ok(listener) => {
+            if environment.socket.is_none()
+                && let Err(warning) = environment.data.link_socket()
+            {
+                warnings.add(warning);
+            }
+            let gateway = gateway.clone();
+            supervisor.spawn_once("unix socket", transport::socket::serve_unix(gateway, listener));
+        }
+        Err(error) => warnings.add(format!("The unix socket {} cannot be opened: {error}", path.display())),
+    }
+    let (host, port) = (settings.server.host.as_str(), settings.server.port);
+    let listener = transport::http::bind(host, port).or_else(|error| match error.kind() {
+        // An address that this machine does not have, or that is none: loopback still answers.
+        std::io::ErrorKind::AddrNotAvailable | std::io::ErrorKind::InvalidInput => {
+            warnings.add(format!("[server] host: cannot listen on {host} ({error}); listening on 127.0.0.1 only"));
+            transport::http::bind("127.0.0.1", port)
+        }
+        _ => Err(error),
+    });
+    let listener = listener.map_err(|error| BuildError(format!("cannot listen on {host} port {port}: {error}")))?;
+    let address = listener.local_addr().map(|address| address.to_string()).unwrap_or_default();
+    tracing::info!(%address, socket = %path.display(), "ready for clients");
+    supervisor.spawn_once("http", transport::http::serve(gateway.clone(), listener));
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Builds operations over a scratch data folder.
+    pub(crate) fn scratch_operations() -> Operations {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataFolder::prepare(folder.path()).unwrap();
+        let settings = Settings::load(&data, None);
+        crate::contract::operations_of(&data, &settings).unwrap()
+    }
+
+    #[tokio::test]
+    async fn no_two_operations_share_a_name() {
+        assert!(scratch_operations().all().len() > 25);
+    }
+}

@@ -1,0 +1,38 @@
+//! One file per command.
+
+pub mod check_config;
+pub mod contract;
+pub mod reference;
+pub mod serve;
+pub mod simulate;
+
+use std::io::Write;
+
+/// Worker threads of the server: the print comes first, and one thread carries far more clients than a printer has.
+const WORKERS: usize = 2;
+
+/// Threads for disk work.
+const BLOCKING_THREADS: usize = 16;
+
+/// The runtime of every command.
+///
+/// # Errors
+/// When threads cannot be started.
+pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
+    tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(WORKERS)
+        .max_blocking_threads(BLOCKING_THREADS)
+        .thread_name("bowsprit")
+        .enable_all()
+        .build()
+}
+
+/// Writes a line to standard output; a closed pipe is no error.
+pub fn say(text: &str) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+/// Writes a line to standard error.
+pub fn complain(text: &str) {
+    let _ = writeln!(std::io::stderr(), "{text}");
+}

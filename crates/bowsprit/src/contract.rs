@@ -1,0 +1,35 @@
+//! The contract without a running server: `bowsprit contract`.
+
+use std::sync::Arc;
+
+use fwhost::FwHost;
+use printer::Printer;
+use rpc::{Connections, Operations};
+use server::{Administration, Database, Parts, Warnings};
+use store::{Namespaces, Store};
+
+use crate::build;
+use crate::data_folder::DataFolder;
+use crate::settings::Settings;
+
+/// The operations of a server with these settings that is never started.
+///
+/// # Errors
+/// With a sentence.
+pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operations, String> {
+    let connections = Arc::new(Connections::default());
+    let host = FwHost::new(build::fwhost_options(settings));
+    let printer = Printer::new(host.clone(), &connections);
+    let store = Store::in_memory(&[]).map_err(|error| error.to_string())?;
+    let files = build::open_files(data, settings, &connections, &printer).map_err(|error| error.0)?;
+    let parts = Parts {
+        components: Vec::new(),
+        failed_components: Vec::new(),
+        directories: Box::new(Vec::new),
+        roll_over: Box::new(|| Ok(())),
+        restart: Box::new(|| {}),
+        config: settings.report.clone(),
+    };
+    let administration = Administration::new(host, connections, Warnings::default(), parts);
+    build::operations(&administration, &printer, &Database::new(Namespaces::new(store)), &files)
+}

@@ -1,0 +1,97 @@
+//! `bowsprit demo`: everything at once, with a simulated printer, in a temporary folder. Nothing is kept.
+
+mod samples;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use anyhow::Context;
+use runtime::Lifecycle;
+use runtime::shutdown::{FORCED_EXIT_CODE, Signals};
+use simulator::{Options, Simulator};
+
+use crate::build::Environment;
+use crate::cli::DemoArgs;
+use crate::commands::{runtime, say, serve::serve};
+use crate::data_folder::{DataFolder, OWN_CONFIG_FILE};
+use crate::logging;
+
+/// Runs until Ctrl-C and cleans up.
+///
+/// # Errors
+/// When the temporary folder or the port cannot be used.
+pub fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
+    let folder = tempfile::Builder::new().prefix("bowsprit-demo-").tempdir().context("a temporary folder cannot be made")?;
+    let data = DataFolder::prepare(folder.path())?;
+    fill(data.path(), args.port).context("the demo's files cannot be written")?;
+    let log_file = data.log_file();
+    let (log, warnings) = logging::start_quiet(log_file.clone());
+    let lifecycle = Lifecycle::new();
+    let environment = Environment {
+        config: None,
+        socket: None,
+        roll_over: {
+            let log = log.clone();
+            Arc::new(move || log.roll_over())
+        },
+        log_file: Some(log_file),
+        lifecycle: lifecycle.clone(),
+        warnings,
+        data,
+    };
+    let outcome = runtime()?.block_on(async {
+        tokio::spawn(Signals::install()?.watch(lifecycle.clone(), || std::process::exit(FORCED_EXIT_CODE)));
+        let simulator = Simulator::start(printer_options(folder.path(), args.speed)).await.context("the simulated printer cannot start")?;
+        introduce(folder.path(), args.port);
+        let outcome = serve(&environment).await;
+        simulator.stop().await;
+        outcome
+    });
+    log.flush();
+    folder.close().context("the temporary folder could not be removed")?;
+    say("\nThe demo's files are removed.");
+    outcome.map(|()| ExitCode::SUCCESS)
+}
+
+fn printer_options(data: &Path, speed: f64) -> Options {
+    let mut options = Options::new(data.join("comms/firmware.sock"));
+    options.speed = speed;
+    options
+}
+
+fn fill(data: &Path, port: u16) -> std::io::Result<()> {
+    let config = format!(
+        "# Configuration of the demo. Only programs on this machine are trusted.\n\
+         [server]\nhost: 127.0.0.1\nport: {port}\nfwhost_uds_address: {{data_path}}/comms/firmware.sock\n\n\
+         [authorization]\ntrusted_clients:\n    127.0.0.1\n    ::1\ncors_domains:\n    http://localhost:*\n    http://127.0.0.1:*\n"
+    );
+    std::fs::write(data.join("config").join(OWN_CONFIG_FILE), config)?;
+    std::fs::write(data.join("config/printer.cfg"), simulator::printer_cfg(&data.join("gcodes")))?;
+    for sample in samples::all() {
+        let path = data.join("gcodes").join(sample.path);
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder)?;
+        }
+        std::fs::write(path, sample.gcode)?;
+    }
+    Ok(())
+}
+
+fn introduce(data: &Path, port: u16) {
+    let url = format!("http://127.0.0.1:{port}");
+    say(&format!(
+        "Bowsprit demo: a print server with a simulated printer.\n\n\
+         \x20 open      {url}\n\
+         \x20 files     {}\n\n\
+         Try, in another terminal:\n\
+         \x20 curl {url}/server/info\n\
+         \x20 curl '{url}/printer/objects/query?print_stats&extruder=temperature,target'\n\
+         \x20 curl -F file=@YOUR.gcode -F print=true {url}/server/files/upload\n\
+         \x20 curl -X POST '{url}/printer/print/start?filename=cube.gcode'\n\
+         \x20 curl -X POST {url}/printer/print/pause\n\
+         \x20 curl -X POST {url}/printer/print/resume\n\n\
+         Front ends (Mainsail, Fluidd) connect to 127.0.0.1, port {port}. Ctrl-C ends the demo and removes its files.\n",
+        data.display()
+    ));
+}

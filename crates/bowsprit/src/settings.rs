@@ -1,0 +1,246 @@
+//! From configuration files to the settings of every component: reading, defaults, what nobody asked for, and the last good state.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use config::{Chosen, Context, Document, OptionSet, Reader, Secrets, SectionDoc, Source};
+use files::FileManagerOptions;
+use printer::DataStoreOptions;
+use protocol::Form;
+use serde_json::{Map, Value};
+use server::ConfigReport;
+
+use crate::data_folder::{DataFolder, OWN_CONFIG_FILE, is_upstream_config};
+use crate::disk::Disk;
+
+/// Largest secrets file that is read.
+const MAX_SECRETS: usize = 1024 * 1024;
+
+config::choices! {
+    /// Which form of two-form values callers read who do not say it.
+    pub enum ValueForm {
+        /// The specification's words.
+        Neutral = "neutral",
+        /// The words of existing clients.
+        Upstream = "upstream",
+    }
+}
+
+config::options! {
+    /// Where and how the server listens.
+    pub struct ServerOptions: "server" {
+        /// Address to listen on; `all` means IPv4 and IPv6.
+        host: String = "0.0.0.0",
+        /// HTTP port.
+        port: u16 { min 1 } = 7125,
+        /// Unix socket of the firmware host.
+        fwhost_uds_address ["klippy_uds_address"]: PathBuf = "/tmp/klippy_uds",
+        /// Prefix of every route, for several servers behind one proxy.
+        route_prefix: Option<String> = None,
+        /// Largest upload in MiB.
+        max_upload_size: u32 { min 1 } = 1024,
+        /// Websockets that may be open at once.
+        max_websocket_connections: u32 { min 1, max 2000 } = 500,
+        /// Which form of values callers read who do not say it: `neutral` or `upstream`. Unset: `upstream` when the configuration in use is a `moonraker.conf`, else `neutral`.
+        vocabulary: Option<ValueForm> = None,
+    }
+}
+
+config::options! {
+    /// Who may use the server. Nobody is trusted by address unless it is listed here.
+    pub struct AuthorizationOptions: "authorization" {
+        /// Addresses and networks (`192.168.1.0/24`), one a line, that need no credentials.
+        trusted_clients: Vec<String> = &[],
+        /// Origins of pages that may use the API from a browser, one a line; `*` stands for any run of characters.
+        cors_domains: Vec<String> = &[],
+        /// Addresses of reverse proxies, one a line, whose `X-Forwarded-For` and `X-Real-Ip` headers are believed. From anybody else such a header removes the trust in the address. Unset: loopback when the configuration in use is a `moonraker.conf`, else none.
+        trusted_proxies: Option<Vec<String>> = None,
+    }
+}
+
+/// Everything that the configuration says.
+pub struct Settings {
+    /// `[server]`.
+    pub server: ServerOptions,
+    /// `[authorization]`.
+    pub authorization: AuthorizationOptions,
+    /// `[file_manager]`.
+    pub file_manager: FileManagerOptions,
+    /// `[data_store]`.
+    pub data_store: DataStoreOptions,
+    /// True when the configuration was written for the incumbent.
+    pub is_upstream: bool,
+    /// For `server.config`.
+    pub report: ConfigReport,
+    /// For server info.
+    pub warnings: Vec<String>,
+}
+
+impl Settings {
+    /// The form of values for callers who do not say which they read.
+    pub fn default_form(&self) -> Form {
+        match self.server.vocabulary {
+            Some(ValueForm::Neutral) => Form::Neutral,
+            Some(ValueForm::Upstream) => Form::Upstream,
+            None if self.is_upstream => Form::Upstream,
+            None => Form::Neutral,
+        }
+    }
+
+    /// Reads the configuration. Never fails: what cannot be used is replaced by the last good state or by defaults, and a warning says so.
+    pub fn load(data: &DataFolder, named: Option<&Path>) -> Self {
+        let path = named.map(Path::to_owned).or_else(|| data.config_file());
+        let Some(path) = path else {
+            let expected = data.path().join("config").join(OWN_CONFIG_FILE);
+            let warning =
+                format!("There is no configuration file, so defaults are in use and nobody is trusted; expected {}", expected.display());
+            return Self::read(data, &config::load_text(OWN_CONFIG_FILE, "[server]\n").document, false, vec![warning]);
+        };
+        let Chosen { document, source, problems: _, warnings } = config::load_or_last_good(&path, &Disk);
+        let settings = Self::read(data, &document, is_upstream_config(&path), warnings);
+        if source == Source::Main && settings.warnings.is_empty() {
+            keep_as_last_good(&path, &document);
+        }
+        settings
+    }
+
+    /// Everything that is wrong with the configuration at `path` or that nobody reads, without falling back and without writing anything.
+    pub fn check(data: &DataFolder, path: &Path) -> Vec<String> {
+        let loaded = config::load(path, &Disk);
+        let mut problems: Vec<String> = loaded.problems.iter().chain(&loaded.warnings).map(ToString::to_string).collect();
+        problems.extend(Self::read(data, &loaded.document, is_upstream_config(path), Vec::new()).warnings);
+        problems
+    }
+
+    fn read(data: &DataFolder, document: &Document, is_upstream: bool, mut warnings: Vec<String>) -> Self {
+        let context = Context { data_path: data.path().to_owned(), home: home(), secrets: secrets(data, &mut warnings) };
+        let mut reader = Reader::new(document, &context);
+        let server: ServerOptions = reader.read_or_default();
+        let authorization: AuthorizationOptions = reader.read_or_default();
+        let file_manager: FileManagerOptions = reader.read_or_default();
+        let data_store: DataStoreOptions = reader.read_or_default();
+        let mut config = Map::new();
+        for (section, options) in [
+            (ServerOptions::SECTION, server.effective()),
+            (AuthorizationOptions::SECTION, authorization.effective()),
+            (FileManagerOptions::SECTION, file_manager.effective()),
+            (DataStoreOptions::SECTION, data_store.effective()),
+        ] {
+            config.insert(section.to_owned(), Value::Object(options));
+        }
+        warnings.extend(reader.problems.iter().map(ToString::to_string));
+        warnings.extend(reader.warnings.iter().map(ToString::to_string));
+        warnings.extend(config::unparsed(document, &reader.usage));
+        let files = document.files().iter().map(|file| server::ConfigFile::new(file.name.clone(), file.sections.clone())).collect();
+        let orig: BTreeMap<_, _> = document.orig().into_iter().collect();
+        let report = ConfigReport { config: Value::Object(config), orig: serde_json::to_value(orig).unwrap_or_default(), files };
+        Self { server, authorization, file_manager, data_store, is_upstream, report, warnings }
+    }
+}
+
+/// Documentation of every section, for the reference.
+pub fn sections() -> Vec<SectionDoc> {
+    vec![ServerOptions::describe(), AuthorizationOptions::describe(), FileManagerOptions::describe(), DataStoreOptions::describe()]
+}
+
+fn home() -> Option<PathBuf> {
+    std::env::var_os("HOME").map(PathBuf::from)
+}
+
+fn secrets(data: &DataFolder, warnings: &mut Vec<String>) -> Secrets {
+    let Some(path) = data.secrets_file() else { return Secrets::default() };
+    match config::FileSystem::read(&Disk, &path, MAX_SECRETS) {
+        Ok(content) => {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            let (secrets, problems) = Secrets::parse(&name, &content.bytes);
+            warnings.extend(problems.iter().map(ToString::to_string));
+            secrets
+        }
+        Err(error) => {
+            warnings.push(format!("The secrets file {} cannot be read: {error}", path.display()));
+            Secrets::default()
+        }
+    }
+}
+
+/// Keeps a configuration that gave no warning at all, so that a later broken one can be replaced by it.
+fn keep_as_last_good(path: &Path, document: &Document) {
+    let backup = config::backup_path(path);
+    let text = document.to_text();
+    if std::fs::read_to_string(&backup).is_ok_and(|kept| kept == text) {
+        return;
+    }
+    let temporary = backup.with_extension("bkp.new");
+    let written = std::fs::write(&temporary, text)
+        .and_then(|()| std::fs::File::open(&temporary)?.sync_all())
+        .and_then(|()| std::fs::rename(&temporary, &backup));
+    if let Err(error) = written {
+        tracing::warn!(%error, "the last good configuration could not be kept");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn data(config: &str) -> (tempfile::TempDir, DataFolder, PathBuf) {
+        let temporary = tempfile::tempdir().unwrap();
+        let data = DataFolder::prepare(temporary.path()).unwrap();
+        let path = data.path().join("config/bowsprit.conf");
+        std::fs::write(&path, config).unwrap();
+        (temporary, data, path)
+    }
+
+    #[test]
+    fn a_broken_configuration_gives_way_to_the_last_good_one() {
+        let (_keep, data, path) = data("[server]\nport: 7999\n");
+        assert_eq!(Settings::load(&data, None).server.port, 7999);
+        std::fs::write(&path, "[server\nport: 1\n").unwrap();
+        let settings = Settings::load(&data, None);
+        assert_eq!(settings.server.port, 7999);
+        assert!(settings.warnings[0].contains("has errors"), "{:?}", settings.warnings);
+        assert!(settings.warnings.iter().any(|warning| warning.contains("bowsprit.conf:1:")), "{:?}", settings.warnings);
+    }
+
+    #[test]
+    fn bad_values_fall_back_and_are_named() {
+        let (_keep, data, _) = data("[server]\nport: many\nhost: 1.2.3.4\n[power lamp]\ntype: gpio\n");
+        let settings = Settings::load(&data, None);
+        assert_eq!((settings.server.port, settings.server.host.as_str()), (7125, "1.2.3.4"));
+        assert!(settings.warnings.iter().any(|warning| warning.starts_with("bowsprit.conf:2: [server] port:")), "{:?}", settings.warnings);
+        assert!(settings.warnings.iter().any(|warning| warning.starts_with("Unparsed config section [power lamp]")));
+    }
+
+    #[test]
+    fn without_a_file_defaults_are_in_use_and_nobody_is_trusted() {
+        let temporary = tempfile::tempdir().unwrap();
+        let data = DataFolder::prepare(temporary.path()).unwrap();
+        let settings = Settings::load(&data, None);
+        assert_eq!(settings.server.port, 7125);
+        assert!(settings.authorization.trusted_clients.is_empty());
+        assert_eq!(settings.warnings.len(), 1);
+    }
+
+    #[test]
+    fn the_form_of_values_follows_option_then_file_name() {
+        let (_keep, data, path) = data("[server]\nvocabulary: upstream\n");
+        assert_eq!(Settings::load(&data, None).default_form(), Form::Upstream);
+        std::fs::write(&path, "[server]\n").unwrap();
+        assert_eq!(Settings::load(&data, None).default_form(), Form::Neutral);
+        std::fs::rename(&path, path.with_file_name("moonraker.conf")).unwrap();
+        let settings = Settings::load(&data, None);
+        assert_eq!(settings.default_form(), Form::Upstream);
+        assert!(settings.is_upstream);
+    }
+
+    #[test]
+    fn both_names_of_an_option_are_read_and_reported() {
+        let (_keep, data, _) = data("[server]\nklippy_uds_address: /run/k.sock\n");
+        let settings = Settings::load(&data, None);
+        assert_eq!(settings.server.fwhost_uds_address, Path::new("/run/k.sock"));
+        for name in ["klippy_uds_address", "fwhost_uds_address"] {
+            assert_eq!(settings.report.config["server"][name], "/run/k.sock");
+        }
+        assert_eq!(settings.report.orig["server"]["klippy_uds_address"], "/run/k.sock");
+    }
+}
