@@ -101,3 +101,6 @@ impl Files {
         self.roots().into_iter().map(info).collect()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -35,5 +35,5 @@ pub use download::Log;
 pub use print::{NoPrinter, PrintControl};
 pub use root::{Permissions, Reserved, Root};
 pub use service::{Files, OpenError, Transfer};
-pub use settings::{DEFAULT_MAX_UPLOAD, FilesSettings};
+pub use settings::{DEFAULT_MAX_UPLOAD, FileManagerOptions, FilesSettings};
 pub use upload::{MAX_PARALLEL_UPLOADS, MULTIPART_OVERHEAD, SPACE_LEFT_FREE, UploadResult};

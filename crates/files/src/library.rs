@@ -13,7 +13,7 @@ use protocol::ApiError;
 use protocol::event::FileItem;
 
 use crate::item;
-use crate::path::{OWN_PREFIX, RelPath, RequestPath};
+use crate::path::{MAX_PATH_BYTES, OWN_PREFIX, PathFault, RelPath, RequestPath};
 use crate::refusal::Refusal;
 use crate::root::{GCODES, Permissions, Reserved, Root, Roots};
 
@@ -116,6 +116,9 @@ impl Library {
         for path in [&entry, &real] {
             if !self.is_inside(&root, path) {
                 return Err(Refusal::Outside);
+            }
+            if path.as_os_str().len() >= MAX_PATH_BYTES {
+                return Err(Refusal::Text(PathFault::TooLong));
             }
             self.refuse_guarded(&root, path, need, &relative)?;
         }

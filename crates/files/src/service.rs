@@ -64,7 +64,7 @@ impl Files {
             return Err(data_folder(io::ErrorKind::NotADirectory.into()));
         }
         let files = Self {
-            library: Library::new(&settings.link_targets),
+            library: Library::new(&settings.options.link_targets),
             spool: Arc::default(),
             print,
             changes: Arc::default(),
@@ -81,7 +81,7 @@ impl Files {
             files.library.reserve(reserved.clone());
         }
         let write = files.settings.write_access;
-        for (name, writable) in [(CONFIG, write && files.settings.config_write_access), (LOGS, false), (GCODES, write)] {
+        for (name, writable) in [(CONFIG, write && files.settings.options.enable_config_write_access), (LOGS, false), (GCODES, write)] {
             let path = data.join(name);
             if let Err(error) = disk::ensure_folder(&path) {
                 tracing::warn!(path = %path.display(), %error, "cannot make a folder");
@@ -243,3 +243,6 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, ApiError> 
         Err(ApiError::internal("The file operation failed"))
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -28,6 +28,8 @@ use crate::root::GCODES;
 use crate::service::Files;
 use form::UploadForm;
 use place::{Place, Placed};
+#[cfg(test)]
+pub(crate) use spool::SPOOL_FOLDER;
 pub use spool::{MAX_PARALLEL_UPLOADS, SPACE_LEFT_FREE};
 pub(crate) use spool::{Share, Spool};
 use writer::Writer;
