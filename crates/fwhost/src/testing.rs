@@ -171,7 +171,24 @@ impl<S: AsyncRead + AsyncWrite + Unpin> FakeHost<S> {
         self.answer(asked, &result).await;
     }
 
-    /// Answers everything until nothing more comes.
+    /// Answers everything until this is asked.
+    pub(crate) async fn answer_until(&mut self, method: &str) -> Asked {
+        loop {
+            let asked = self.next().await.unwrap();
+            if asked.method == method {
+                return asked;
+            }
+            self.answer_normally(&asked).await;
+        }
+    }
+
+    /// Plays the whole start sequence of a ready host.
+    pub(crate) async fn bring_up(&mut self) {
+        let last = self.answer_until("objects/subscribe").await;
+        self.answer_normally(&last).await;
+    }
+
+    /// Answers everything until nothing more comes. For virtual time: a busy machine may be slower than this waits.
     pub(crate) async fn answer_all(&mut self) {
         while let Ok(Some(asked)) = timeout(Duration::from_millis(20), self.next()).await {
             self.answer_normally(&asked).await;

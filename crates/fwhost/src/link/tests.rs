@@ -128,14 +128,14 @@ async fn a_zombie_is_left_for_the_host_that_listens_now() {
     let place = Place::new(Timing { heartbeat: never, info_timeout: never, second_look: never, ..short() });
     let listener = place.listen();
     let mut zombie = Place::accept(&listener).await;
-    zombie.answer_all().await;
+    zombie.bring_up().await;
     place.is(FwhostState::Ready).await;
     // Restarted in the same process: the old connection stays open and silent, the path has a new listener.
     let pending = {
         let host = place.host.clone();
         tokio::spawn(async move { host.gcode("FIRMWARE_RESTART", false).await })
     };
-    zombie.expect("gcode/script").await;
+    zombie.answer_until("gcode/script").await;
     let listener = place.listen();
     let host = serve(Place::accept(&listener).await);
     until("ready again", || place.events.count("Ready") == 2).await;
@@ -150,7 +150,7 @@ async fn a_hanging_host_is_left_and_joined_again() {
     let place = Place::new(short());
     let listener = place.listen();
     let mut hanging = Place::accept(&listener).await;
-    hanging.answer_all().await;
+    hanging.bring_up().await;
     place.is(FwhostState::Ready).await;
     // It keeps the connection and answers no more.
     place.is(FwhostState::Disconnected).await;
@@ -179,11 +179,11 @@ async fn stopping_answers_everybody() {
     let place = Place::new(short());
     let listener = place.listen();
     let mut fake = Place::accept(&listener).await;
-    fake.answer_all().await;
+    fake.bring_up().await;
     place.is(FwhostState::Ready).await;
     let host = place.host.clone();
     let call = tokio::spawn(async move { host.gcode("G28", false).await });
-    fake.expect("gcode/script").await;
+    fake.answer_until("gcode/script").await;
     let (host, events) = (place.host.clone(), place.events.clone());
     place.end().await;
     assert_eq!(&*call.await.unwrap().unwrap_err().message, "Klippy Disconnected");
