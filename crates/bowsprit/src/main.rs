@@ -1,5 +1,7 @@
 //! The bowsprit binary: command line, build order, wiring, demo. The only place that knows every crate.
 
+#![allow(unreachable_pub, reason = "nothing outside a binary can reach it anyway")]
+
 mod build;
 mod cli;
 mod commands;

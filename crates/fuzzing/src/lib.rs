@@ -1,0 +1,134 @@
+//! What the fuzz targets check: properties that hold for every input. `fuzz/` calls these with a fuzzer (by hand), and a test replays the
+//! corpora on stable in every run of the test suite.
+
+use protocol::envelope::{self, Document, Incoming};
+use protocol::raw::RawMembers;
+use protocol::status::{HostStatus, Selection};
+use rpc::Arguments;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+/// A target: its name (also of its corpus) and its check.
+pub type Target = (&'static str, fn(&[u8]));
+
+/// All targets.
+pub const TARGETS: &[Target] =
+    &[("rpc_envelope", rpc_envelope), ("arguments", arguments), ("config_file", config_file), ("fwhost_frames", fwhost_frames)];
+
+/// Any document is understood or refused; what is refused gets an answer that is JSON, and ids are echoed as they came.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn rpc_envelope(data: &[u8]) {
+    let members = match envelope::parse(data) {
+        Document::Single(member) => vec![member],
+        Document::Batch(members) => members,
+    };
+    for member in members {
+        match member {
+            Incoming::Invalid(answer) => assert_is_json(&answer),
+            Incoming::Request(request) => {
+                if let Some(id) = request.id {
+                    let answer = envelope::success(b"null", id);
+                    assert_is_json(&answer);
+                    assert!(find(&answer, id.get().as_bytes()), "the id is echoed");
+                }
+                if let Ok(arguments) = Arguments::from_json(request.params) {
+                    assert_is_json(arguments.to_json_object().get().as_bytes());
+                }
+            }
+            Incoming::Reply(_) => {}
+        }
+    }
+}
+
+/// One of each type that parameters have.
+#[derive(Debug, Deserialize)]
+#[allow(dead_code)]
+struct EveryType {
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    count: Option<u32>,
+    #[serde(default)]
+    offset: Option<i64>,
+    #[serde(default)]
+    ratio: Option<f64>,
+    #[serde(default)]
+    flag: Option<bool>,
+    #[serde(default)]
+    list: Option<Vec<String>>,
+    #[serde(default)]
+    any: Option<Box<RawValue>>,
+    #[serde(default)]
+    objects: Option<Selection>,
+}
+
+/// Arguments from a query string (first line) and a JSON body (the rest) decode or give an error that says something.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn arguments(data: &[u8]) {
+    let (query, body) = data.split_at(data.iter().position(|byte| *byte == b'\n').unwrap_or(data.len()));
+    let Ok(body) = std::str::from_utf8(body) else { return };
+    let mut arguments = Arguments::none();
+    let added =
+        arguments.add_pairs(query).and_then(|()| if body.trim().is_empty() { Ok(()) } else { arguments.add_json_object(body.trim()) });
+    if let Err(error) = added.and_then(|()| rpc::decode::<EveryType>(&arguments, &["any"]).map(drop)) {
+        assert!(!error.message.is_empty());
+    }
+    let text = arguments.to_json_object();
+    assert!(serde_json::from_str::<RawMembers<'_>>(text.get()).is_ok(), "arguments can always be passed on");
+    let mut objects = Arguments::none();
+    let _ = objects.add_printer_objects(query);
+}
+
+/// A configuration file parses without panic, and printing what was understood loses nothing.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn config_file(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let loaded = config::load_text("fuzz.conf", text);
+    let printed = loaded.document.to_text();
+    let again = config::load_text("fuzz.conf", &printed);
+    let (first, second) = (loaded.document.orig(), again.document.orig());
+    assert_eq!(first, second, "printing and reading again changes nothing");
+}
+
+/// A stream of the firmware host, cut into pieces by its first byte, gives frames; each is a message or rubbish, and status is read or refused.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn fwhost_frames(data: &[u8]) {
+    const LIMIT: usize = 64 * 1024;
+    let Some((cut, stream)) = data.split_first() else { return };
+    let mut splitter = fwhost::frame::Splitter::new(LIMIT);
+    for piece in stream.chunks(usize::from(*cut).max(1)) {
+        splitter.extend(piece);
+        loop {
+            match splitter.next_frame() {
+                Ok(Some(frame)) => check_frame(frame),
+                Ok(None) => break,
+                Err(_) => return,
+            }
+        }
+    }
+}
+
+fn check_frame(frame: &[u8]) {
+    assert!(!frame.contains(&0x03), "frames end at ETX");
+    let _ = fwhost::message::parse(frame);
+    let _ = serde_json::from_slice::<HostStatus<'_>>(frame);
+    if let Some(cleaned) = fwhost::message::without_barewords(frame) {
+        assert!(fwhost::message::without_barewords(&cleaned).is_none(), "once is enough");
+    }
+}
+
+fn assert_is_json(text: &[u8]) {
+    assert!(serde_json::from_slice::<serde::de::IgnoredAny>(text).is_ok(), "not JSON: {}", String::from_utf8_lossy(text));
+}
+
+fn find(haystack: &[u8], needle: &[u8]) -> bool {
+    haystack.windows(needle.len()).any(|window| window == needle)
+}
