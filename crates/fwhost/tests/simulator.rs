@@ -1,5 +1,8 @@
 //! The link against the simulated firmware host, over a real unix socket: start, jobs, restarts, and everything that goes wrong.
 
+// Helpers of tests are tests, too.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use std::sync::Arc;
 use std::time::Duration;
 
