@@ -27,7 +27,7 @@ impl BedMesh {
     /// Points in the order in which they are probed: back and forth by rows.
     pub(super) fn points() -> Vec<[f64; 2]> {
         let at = |i: usize| RANGE.0 + (RANGE.1 - RANGE.0) * i as f64 / (COUNT - 1) as f64;
-        let columns = |row: usize| (0..COUNT).map(move |i| if row % 2 == 0 { i } else { COUNT - 1 - i });
+        let columns = |row: usize| (0..COUNT).map(move |i| if row.is_multiple_of(2) { i } else { COUNT - 1 - i });
         (0..COUNT).flat_map(|row| columns(row).map(move |column| [at(column), at(row)])).collect()
     }
 

@@ -8,6 +8,7 @@ pub(crate) mod storage;
 
 mod bed_mesh;
 pub(crate) mod commands;
+mod console;
 mod exclude;
 mod gcode_move;
 mod heater;
@@ -297,27 +298,6 @@ impl Model {
     /// Makes the chamber sensor read not-a-number.
     pub(crate) fn set_non_finite(&mut self, on: bool) {
         self.settings.non_finite = on;
-    }
-
-    /// Adds a console line.
-    fn respond(&mut self, text: impl Into<String>) {
-        self.effects.push(Effect::Output(text.into()));
-    }
-
-    /// Adds an information text: every line gets its prefix.
-    fn respond_info(&mut self, text: &str) {
-        let lines: Vec<String> = text.trim().lines().map(|l| format!("// {}", l.trim())).collect();
-        self.respond(lines.join("\n"));
-    }
-
-    /// Adds an error text: all lines as information if there are several, then the first as error.
-    fn respond_error(&mut self, text: &str) {
-        let mut lines = text.trim().lines();
-        let first = lines.next().unwrap_or("").to_owned();
-        if lines.next().is_some() {
-            self.respond_info(text);
-        }
-        self.respond(format!("!! {}", first.trim()));
     }
 
     fn heater(&self, id: HeaterId) -> &Heater {

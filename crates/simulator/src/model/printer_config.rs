@@ -23,8 +23,8 @@ const SECTIONS: &[Section] = &[
             ("square_corner_velocity", "5.0"),
         ],
     ),
-    ("stepper_x", &stepper("PB0", "PB1", "!PB2", "^PB3", "235", "60")),
-    ("stepper_y", &stepper("PC0", "PC1", "!PC2", "^PC3", "235", "60")),
+    ("stepper_x", &stepper("PB0", "PB1", "!PB2", "^PB3", "60")),
+    ("stepper_y", &stepper("PC0", "PC1", "!PC2", "^PC3", "60")),
     (
         "stepper_z",
         &[
@@ -36,7 +36,7 @@ const SECTIONS: &[Section] = &[
             ("rotation_distance", "8"),
             ("position_endstop", "0"),
             ("position_min", "-5"),
-            ("position_max", "250"),
+            ("position_max", "350"),
             ("homing_speed", "12"),
         ],
     ),
@@ -60,7 +60,7 @@ const SECTIONS: &[Section] = &[
             ("min_temp", "0"),
             ("max_temp", "350"),
             ("min_extrude_temp", "170"),
-            ("max_extrude_only_distance", "150"),
+            ("max_extrude_only_distance", "500"),
             ("pressure_advance", "0.04"),
         ],
     ),
@@ -99,14 +99,8 @@ const SECTIONS: &[Section] = &[
 const DEFAULTS: &[Section] = &[
     ("mcu", &[("baud", "250000")]),
     ("printer", &[("minimum_cruise_ratio", "0.5")]),
-    (
-        "stepper_x",
-        &[("position_min", "0.0"), ("second_homing_speed", "30.0"), ("homing_retract_dist", "5.0"), ("full_steps_per_rotation", "200")],
-    ),
-    (
-        "stepper_y",
-        &[("position_min", "0.0"), ("second_homing_speed", "30.0"), ("homing_retract_dist", "5.0"), ("full_steps_per_rotation", "200")],
-    ),
+    ("stepper_x", &[("second_homing_speed", "30.0"), ("homing_retract_dist", "5.0"), ("full_steps_per_rotation", "200")]),
+    ("stepper_y", &[("second_homing_speed", "30.0"), ("homing_retract_dist", "5.0"), ("full_steps_per_rotation", "200")]),
     ("stepper_z", &[("second_homing_speed", "6.0"), ("homing_retract_dist", "5.0"), ("full_steps_per_rotation", "200")]),
     (
         "extruder",
@@ -135,9 +129,8 @@ const fn stepper(
     dir: &'static str,
     enable: &'static str,
     endstop: &'static str,
-    max: &'static str,
     speed: &'static str,
-) -> [(&'static str, &'static str); 9] {
+) -> [(&'static str, &'static str); 10] {
     [
         ("step_pin", step),
         ("dir_pin", dir),
@@ -146,7 +139,8 @@ const fn stepper(
         ("microsteps", "16"),
         ("rotation_distance", "40"),
         ("position_endstop", "0"),
-        ("position_max", max),
+        ("position_max", "300"),
+        ("position_min", "-10"),
         ("homing_speed", speed),
     ]
 }
@@ -230,7 +224,7 @@ mod tests {
     fn settings_are_typed_and_have_defaults() {
         let gcodes = Path::new("/data/gcodes");
         let settings = settings(gcodes);
-        assert_eq!(settings["stepper_x"]["position_max"], json!(235.0));
+        assert_eq!(settings["stepper_x"]["position_max"], json!(300.0));
         assert_eq!(settings["stepper_x"]["microsteps"], json!(16));
         assert_eq!(settings["bed_mesh"]["probe_count"], json!([3.0, 3.0]));
         assert_eq!(settings["output_pin caselight"]["pwm"], json!(false));

@@ -13,6 +13,9 @@ use super::{Effect, Model};
 /// Extra seconds of motion planned before a script pauses, so that it need not wake for every short move.
 const PLAN_SLACK: f64 = 0.25;
 
+/// Shortest stretch of time, seconds: rounding must not make the loop stand still just before an event.
+const HAIR: f64 = 1e-6;
+
 /// Seconds that reading the end stops takes.
 const ENDSTOP_QUERY: f64 = 0.2;
 
@@ -43,7 +46,7 @@ impl Model {
                 return Advance::Reached;
             }
             let next = self.next_event().map_or(target, |at| at.clamp(self.now, target));
-            self.pass(next - self.now);
+            self.pass((next - self.now).max(HAIR));
             if self.alarm_due() {
                 self.settings.alarm = None;
                 self.effects.push(Effect::Alarm);
@@ -79,10 +82,9 @@ impl Model {
     /// When a wait can be over at the earliest.
     fn wake_time(&self, wait: Wait) -> f64 {
         match wait {
-            // A hair later than the exact moment, so that rounding cannot make the loop stand still.
-            Wait::Room => self.toolhead.print_time - PLAN_AHEAD + 1e-6,
-            Wait::Idle => self.toolhead.print_time + 1e-6,
-            Wait::Until(at) | Wait::Heater { report: at, .. } | Wait::Range { report: at, .. } => at + 1e-6,
+            Wait::Room => self.toolhead.print_time - PLAN_AHEAD,
+            Wait::Idle => self.toolhead.print_time,
+            Wait::Until(at) | Wait::Heater { report: at, .. } | Wait::Range { report: at, .. } => at,
         }
     }
 

@@ -300,7 +300,7 @@ fn a_bed_mesh_is_probed_and_keeps_the_coordinate_state() {
     bench.run("G28\nG91\nBED_MESH_CALIBRATE").unwrap();
     assert_eq!(bench.field("bed_mesh", "profile_name"), json!("default"));
     assert_eq!(bench.field("gcode_move", "absolute_coordinates"), json!(false));
-    assert_eq!(bench.model.bed_mesh_dump()["axis_maximum"][0], json!(235.0));
+    assert_eq!(bench.model.bed_mesh_dump()["axis_maximum"][0], json!(300.0));
 }
 
 #[test]
@@ -348,17 +348,44 @@ fn every_listed_object_has_a_status_and_missing_ones_vanish() {
     assert!(bench.model.object("nope").is_none());
 }
 
-/// Field names against the recorded sample of the real host, where that is at hand.
+/// Where recordings of the real host are, if at hand.
+const SHARED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared");
+
+/// Names and kinds of fields against the recorded sample of the real host, where that is at hand.
 #[test]
 fn fields_match_the_recorded_sample() {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/traffic/sample-objects-status.json");
-    let Ok(text) = std::fs::read_to_string(path) else { return };
+    let Ok(text) = std::fs::read_to_string(format!("{SHARED}/traffic/sample-objects-status.json")) else { return };
     let sample: Value = serde_json::from_str(&text).unwrap();
     let bench = Bench::ready(vec![]);
     for name in bench.model.object_names() {
         let Some(expected) = sample["status"].get(&name).and_then(Value::as_object) else { continue };
         let mine = bench.model.object(&name).unwrap();
-        let (expected, mine): (Vec<_>, Vec<_>) = (expected.keys().collect(), mine.keys().collect());
-        assert_eq!(mine, expected, "{name}");
+        let names: (Vec<_>, Vec<_>) = (mine.keys().collect(), expected.keys().collect());
+        assert_eq!(names.0, names.1, "{name}");
+        for (field, value) in expected {
+            assert_eq!(std::mem::discriminant(&mine[field]), std::mem::discriminant(value), "{name}.{field}: {}", mine[field]);
+        }
+    }
+}
+
+/// Files of many slicers run to their end (or to an error that the real host would give, too).
+#[test]
+fn sliced_files_run_to_an_end() {
+    let Ok(folder) = std::fs::read_dir(format!("{SHARED}/gcode-samples")) else { return };
+    for entry in folder.flatten().filter(|e| e.path().extension().is_some_and(|e| e == "gcode")) {
+        let text = String::from_utf8_lossy(&std::fs::read(entry.path()).unwrap()).into_owned();
+        let mut bench = Bench::ready(vec![("x.gcode", text)]);
+        bench.model.submit_script(Ticket(1), "M109 S220\nG28\nSDCARD_PRINT_FILE FILENAME=x.gcode");
+        let mut turns = 0;
+        while !matches!(bench.model.print_state(), PrintState::Complete | PrintState::Error) {
+            bench.model.advance(60.0, BUDGET);
+            bench.collect();
+            turns += 1;
+            assert!(turns < 1000, "{} never ends", entry.path().display());
+        }
+        let error = bench.field("print_stats", "message");
+        println!("{}: {turns} minutes, {} {error}", entry.path().display(), bench.model.print_state().as_str());
+        let plausible = ["", "Move out of range", "Extrude", "Invalid", "Machine does not"];
+        assert!(plausible.iter().any(|p| error.as_str().unwrap().starts_with(p)), "{error}");
     }
 }

@@ -11,10 +11,10 @@ pub(crate) const PLAN_AHEAD: f64 = 1.0;
 /// Trapezoids kept for `dump_trapq` between two batches; the oldest go first when nobody collects them.
 const MAX_ROWS: usize = 2000;
 
-/// Lowest positions of X, Y, Z, mm.
-pub(crate) const AXIS_MIN: [f64; 3] = [0.0, 0.0, -5.0];
+/// Lowest positions (roomy, so that files sliced for most printers run; the real origin is 0, 0) of X, Y, Z, mm.
+pub(crate) const AXIS_MIN: [f64; 3] = [-10.0, -10.0, -5.0];
 /// Highest positions of X, Y, Z, mm.
-pub(crate) const AXIS_MAX: [f64; 3] = [235.0, 235.0, 250.0];
+pub(crate) const AXIS_MAX: [f64; 3] = [300.0, 300.0, 350.0];
 /// Names of the axes.
 pub(crate) const AXES: [char; 3] = ['x', 'y', 'z'];
 

@@ -122,3 +122,47 @@ async fn write_all(stream: &mut OwnedWriteHalf, mut bytes: &[u8]) -> bool {
     }
     true
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: ConnId = ConnId(1);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_read_is_cut_off_after_the_stall() {
+        let (mut client, ours) = UnixStream::pair().unwrap();
+        let (events, mut seen) = mpsc::channel(8);
+        let outbox = Outbox::start(ID, ours, events, &TaskTracker::new());
+        let begin = tokio::time::Instant::now();
+        outbox.send(vec![b'x'; 8 * 1024 * 1024]);
+        assert!(matches!(seen.recv().await, Some(Event::Closed(ID))));
+        assert!((STALL..STALL * 2).contains(&begin.elapsed()));
+        let mut rest = Vec::new();
+        client.read_to_end(&mut rest).await.unwrap();
+        assert!(!rest.is_empty() && rest.len() < 8 * 1024 * 1024, "what was written can still be read");
+    }
+
+    #[tokio::test]
+    async fn a_dropped_outbox_writes_what_is_queued_first() {
+        let (mut client, ours) = UnixStream::pair().unwrap();
+        let (events, _seen) = mpsc::channel(8);
+        let outbox = Outbox::start(ID, ours, events, &TaskTracker::new());
+        outbox.send(b"last words".to_vec());
+        drop(outbox);
+        let mut rest = String::new();
+        client.read_to_string(&mut rest).await.unwrap();
+        assert_eq!(rest, "last words");
+    }
+
+    #[tokio::test]
+    async fn queues_are_bounded() {
+        let (_client, ours) = UnixStream::pair().unwrap();
+        let (events, mut seen) = mpsc::channel(8);
+        let outbox = Outbox::start(ID, ours, events, &TaskTracker::new());
+        for _ in 0..=MAX_MESSAGES + 1 {
+            outbox.send(b"x".to_vec());
+        }
+        assert!(matches!(seen.recv().await, Some(Event::Closed(ID))));
+    }
+}

@@ -1,38 +1,33 @@
 //! The host task: owns model, connections and subscriptions, and decides when to wake up.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::command::{Command, Order, Snapshot};
+use super::command::{Order, Snapshot};
 use super::connection::{ConnId, Outbox};
 use super::fault_state::FaultState;
-use super::frame::{ETX, encode};
-use super::request::{answer, push};
 use super::restart::Phase;
-use super::status::{Status, Told};
-use crate::clock::monotonic;
+use super::status::Status;
 use crate::fault::Fault;
 use crate::model::{Effect, Model, Ticket};
 use crate::options::Options;
-
-/// Time between status ticks.
-const TICK: Duration = Duration::from_millis(250);
-
-/// Time between batches of a dump stream.
-const BATCH: Duration = Duration::from_millis(500);
 
 /// Shortest sleep, so that a fast model does not keep a core busy.
 const MIN_SLEEP: Duration = Duration::from_millis(1);
 
 /// Gcode steps executed in one turn; what is left waits for the next turn.
-const STEPS_PER_TURN: usize = 2000;
+pub(super) const STEPS_PER_TURN: usize = 2000;
+
+/// Allowed speeds, model seconds per wall second.
+const SPEEDS: RangeInclusive<f64> = 0.001..=100_000.0;
 
 /// Connections at a time; further ones are closed at once.
 const MAX_CONNECTIONS: usize = 256;
@@ -94,10 +89,10 @@ pub(crate) struct Host {
     pub(super) events: mpsc::Sender<Event>,
     pub(super) tasks: TaskTracker,
     next_id: u64,
-    next_tick: Option<Instant>,
-    next_batch: Option<Instant>,
+    pub(super) next_tick: Option<Instant>,
+    pub(super) next_batch: Option<Instant>,
     /// Answers held back by a fault: when, where, what.
-    delayed: VecDeque<(Instant, ConnId, Vec<u8>)>,
+    pub(super) delayed: VecDeque<(Instant, ConnId, Vec<u8>)>,
     held: VecDeque<Event>,
     clock: Instant,
     snapshot: watch::Sender<Snapshot>,
@@ -105,7 +100,8 @@ pub(crate) struct Host {
 
 impl Host {
     /// A host with a model that begins to start up, not yet listening.
-    pub(crate) fn new(options: Options, events: mpsc::Sender<Event>, tasks: TaskTracker) -> Self {
+    pub(crate) fn new(mut options: Options, events: mpsc::Sender<Event>, tasks: TaskTracker) -> Self {
+        options.speed = if options.speed.is_nan() { 1.0 } else { options.speed.clamp(*SPEEDS.start(), *SPEEDS.end()) };
         let mut faults = FaultState::default();
         for fault in options.faults.iter().cloned() {
             faults.add(fault);
@@ -135,6 +131,10 @@ impl Host {
         }
     }
 
+    pub(super) fn listening(&self) -> bool {
+        matches!(self.phase, Phase::Listening(_))
+    }
+
     /// For watching the printer's state.
     pub(crate) fn watch(&self) -> watch::Receiver<Snapshot> {
         self.snapshot.subscribe()
@@ -143,6 +143,9 @@ impl Host {
     /// Runs until the token is cancelled.
     pub(crate) async fn run(mut self, mut events: mpsc::Receiver<Event>, stop: CancellationToken) {
         self.clock = Instant::now();
+        if self.faults.take(&Fault::Die) {
+            self.die();
+        }
         loop {
             self.turn();
             let wake = self.next_wake();
@@ -181,7 +184,7 @@ impl Host {
     }
 
     /// Everything that time brings: held events, the model, ticks, late answers, the end of a restart.
-    fn turn(&mut self) {
+    pub(super) fn turn(&mut self) {
         if self.faults.hangs() {
             self.clock = Instant::now();
             return;
@@ -193,13 +196,9 @@ impl Host {
         self.run_model();
         self.tick();
         self.send_batches();
-        while self.delayed.front().is_some_and(|(at, _, _)| *at <= Instant::now()) {
-            if let Some((_, conn, frame)) = self.delayed.pop_front() {
-                self.write(conn, frame);
-            }
-        }
+        self.send_delayed();
         let mut snapshot = take_snapshot(&self.model);
-        snapshot.listening = matches!(self.phase, Phase::Listening(_));
+        snapshot.listening = self.listening();
         snapshot.connections = self.connections.len();
         snapshot.starts = self.starts;
         self.snapshot.send_if_modified(|old| {
@@ -215,7 +214,7 @@ impl Host {
             return None;
         }
         let now = Instant::now();
-        let model = self.model.until_next_event().filter(|_| !matches!(self.phase, Phase::Dead));
+        let model = self.model.until_next_event().filter(|_| self.listening());
         let model = model.and_then(|seconds| Duration::try_from_secs_f64(seconds / self.options.speed).ok());
         let model = model.and_then(|pause| now.checked_add(pause.max(MIN_SLEEP)));
         let delayed = self.delayed.front().map(|(at, _, _)| *at);
@@ -227,18 +226,8 @@ impl Host {
         let now = Instant::now();
         let seconds = (now - self.clock).as_secs_f64() * self.options.speed;
         self.clock = now;
-        if matches!(self.phase, Phase::Dead) {
-            return;
-        }
-        self.model.advance(seconds, STEPS_PER_TURN);
-        self.deliver();
-    }
-
-    /// Lets model time pass at once, in bounded portions.
-    fn leap(&mut self, seconds: f64) {
-        let end = self.model.now() + seconds;
-        while self.model.now() < end && !matches!(self.phase, Phase::Dead) {
-            self.model.advance(end - self.model.now(), STEPS_PER_TURN);
+        if self.listening() {
+            self.model.advance(seconds, STEPS_PER_TURN);
             self.deliver();
         }
     }
@@ -264,65 +253,8 @@ impl Host {
         }
     }
 
-    /// A console line to everybody who listens.
-    pub(super) fn output(&mut self, line: &str) {
-        self.broadcast(&json!({ "response": line }), |connection| connection.output.clone());
-    }
-
-    fn broadcast(&mut self, params: &Value, template: impl Fn(&Connection) -> Option<Map<String, Value>>) {
-        let targets: Vec<_> = self.connections.iter().filter_map(|(id, c)| template(c).map(|t| (*id, t))).collect();
-        for (conn, template) in targets {
-            self.send(conn, &push(&template, params.clone()));
-        }
-    }
-
-    fn tick(&mut self) {
-        let now = Instant::now();
-        if self.status.has_queries() && self.next_tick.is_none() {
-            self.next_tick = Some(now);
-        }
-        if self.next_tick.is_none_or(|at| now < at) {
-            return;
-        }
-        let busy = self.status.has_queries() || self.status.has_subscriptions();
-        let model = &self.model;
-        for told in self.status.tick(monotonic(), |name| model.object(name)) {
-            match told {
-                Told::Answer(conn, id, result) => self.answer(conn, Some(&id), Ok(result)),
-                Told::Update(conn, message) => self.send(conn, &message),
-            }
-        }
-        self.next_tick = busy.then(|| now + TICK);
-    }
-
-    fn send_batches(&mut self) {
-        let now = Instant::now();
-        if self.connections.values().all(|c| c.dumps.is_empty()) {
-            self.next_batch = None;
-            return;
-        }
-        if self.next_batch.is_some_and(|at| now < at) {
-            return;
-        }
-        let first = self.next_batch.is_none();
-        self.next_batch = Some(now + BATCH);
-        if first {
-            return;
-        }
-        let rows = self.model.take_trapezoids();
-        if rows.is_empty() {
-            return;
-        }
-        let streams: Vec<_> =
-            self.connections.iter().flat_map(|(id, c)| c.dumps.iter().map(|(name, t)| (*id, name.clone(), t.clone()))).collect();
-        for (conn, name, template) in streams {
-            let data: Vec<Value> = rows.iter().map(|row| row.to_json(name == "extruder")).collect();
-            self.send(conn, &push(&template, json!({ "data": data })));
-        }
-    }
-
     fn connect(&mut self, stream: UnixStream) {
-        if self.connections.len() >= MAX_CONNECTIONS || !matches!(self.phase, Phase::Listening(_)) {
+        if self.connections.len() >= MAX_CONNECTIONS || !self.listening() {
             return;
         }
         self.next_id += 1;
@@ -344,81 +276,6 @@ impl Host {
         let ticket = Ticket(self.next_id);
         self.waiting.insert(ticket, waiting);
         ticket
-    }
-
-    /// Answers a request, with the faults that concern answers.
-    pub(super) fn answer(&mut self, conn: ConnId, id: Option<&Value>, result: Result<Value, String>) {
-        let Some(id) = id else { return };
-        let mut frame = encode(&answer(id, result));
-        if let Some(bytes) = self.faults.find(|f| if let Fault::HugeReplies { bytes } = f { Some(*bytes) } else { None }) {
-            frame.pop();
-            frame.resize(frame.len().max(bytes), b' ');
-            frame.push(ETX);
-        }
-        match self.faults.find(|f| if let Fault::SlowReplies { ms } = f { Some(*ms) } else { None }) {
-            Some(ms) => self.delayed.push_back((Instant::now() + Duration::from_millis(ms), conn, frame)),
-            None => self.write(conn, frame),
-        }
-    }
-
-    fn send(&mut self, conn: ConnId, message: &Value) {
-        self.write(conn, encode(message));
-    }
-
-    /// Queues a frame, with the faults that concern every frame.
-    fn write(&mut self, conn: ConnId, mut frame: Vec<u8>) {
-        let Some(connection) = self.connections.get(&conn) else { return };
-        if self.faults.has(&Fault::InvalidJson) {
-            connection.outbox.send(b"{\"this is\": no JSON \xff\x03".to_vec());
-        }
-        if self.faults.take(&Fault::HalfMessage) {
-            frame.truncate(frame.len() / 2);
-            connection.outbox.send(frame);
-            return self.forget(conn);
-        }
-        connection.outbox.send(frame);
-    }
-
-    fn obey(&mut self, order: Order) {
-        let Order { command, done } = order;
-        match command {
-            Command::Inject(Fault::Die) => self.die(),
-            Command::Inject(fault) => {
-                self.faults.add(fault);
-                self.apply_faults();
-            }
-            Command::Clear(fault) => {
-                self.faults.clear(&fault);
-                self.apply_faults();
-            }
-            Command::ClearAll => {
-                self.faults.clear_all();
-                self.apply_faults();
-            }
-            Command::Revive => {
-                let _ = done.send(self.revive());
-                return;
-            }
-            Command::Restart(firmware) => self.restart(firmware),
-            Command::Shutdown(cause) => {
-                self.model.shutdown(&cause);
-                self.deliver();
-            }
-            Command::Advance(seconds) => self.leap(seconds),
-            Command::Script(script) => {
-                let ticket = self.ticket(Waiting::Order(done));
-                self.model.submit_script(ticket, &script);
-                return;
-            }
-        }
-        self.turn();
-        let _ = done.send(Ok(()));
-    }
-
-    /// Tells the model about faults that concern it.
-    fn apply_faults(&mut self) {
-        self.model.set_alarm(self.faults.alarm());
-        self.model.set_non_finite(self.faults.has(&Fault::NonFinite));
     }
 }
 

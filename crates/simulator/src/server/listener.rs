@@ -15,10 +15,12 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// Binds the socket; a file left by an earlier process is removed first.
 pub(crate) fn bind(path: &Path) -> io::Result<UnixListener> {
-    match std::fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => UnixListener::bind(path),
+    if let Err(error) = std::fs::remove_file(path)
+        && error.kind() != io::ErrorKind::NotFound
+    {
+        return Err(error);
     }
+    UnixListener::bind(path)
 }
 
 /// Hands connections to the host until the token is cancelled. The socket file stays.

@@ -8,6 +8,8 @@ mod fault_state;
 mod frame;
 pub(crate) mod host;
 pub(crate) mod listener;
+mod orders;
+mod outgoing;
 mod request;
 mod restart;
 mod status;

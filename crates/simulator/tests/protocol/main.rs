@@ -1,5 +1,7 @@
 //! The simulator as its clients see it: over a real unix socket.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "helpers of tests fail as tests do")]
+
 mod client;
 mod faults;
 mod life;

@@ -19,7 +19,7 @@ const MAX_ARC_PIECES: usize = 2000;
 pub(in crate::model) const MIN_EXTRUDE_TEMP: f64 = 170.0;
 
 /// Longest pure extrusion, mm.
-pub(in crate::model) const MAX_EXTRUDE_ONLY: f64 = 150.0;
+pub(in crate::model) const MAX_EXTRUDE_ONLY: f64 = 500.0;
 
 pub(super) const COMMANDS: &[Command] = &[
     Command::new("G1", straight),
