@@ -11,6 +11,7 @@ mod place;
 mod spool;
 #[cfg(test)]
 mod tests;
+mod ufp;
 mod writer;
 
 use std::sync::Arc;
@@ -142,7 +143,13 @@ async fn finish(upload: Arriving, call: Arc<Call>) -> Result<Uploaded, ApiError>
     let here = files.clone();
     let placed = writer
         .finish(Box::new(move |spooled| {
-            let place = Place { library: &here.library, print: &*here.print, changes: &here.changes };
+            let place = Place {
+                library: &here.library,
+                print: &*here.print,
+                changes: &here.changes,
+                spool: &here.spool,
+                max_size: here.settings.max_upload_size,
+            };
             place.put(&form, &name, spooled)
         }))
         .await?;

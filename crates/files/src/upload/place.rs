@@ -9,12 +9,20 @@ use protocol::{ApiError, ErrorKind};
 use tokio::sync::Mutex;
 
 use super::form::{Target, UploadForm};
+use super::spool::Spool;
+use super::ufp::{self, Unpacked};
 use super::writer::{Spooled, save_failed};
-use crate::disk::{ensure_folder, sync_parent};
+use crate::disk::{TempFile, ensure_folder, sync_parent};
+use crate::kind;
 use crate::library::{Library, Need, RootPath};
+use crate::path::RelPath;
 use crate::print::PrintControl;
 use crate::refusal::Refusal;
 use crate::root::GCODES;
+
+/// Folder of pictures, beside the gcode files that they belong to.
+const THUMBNAIL_FOLDER: &str = ".thumbs";
+const GCODE_EXTENSION: &str = ".gcode";
 
 /// A file in its place.
 #[derive(Debug)]
@@ -29,14 +37,27 @@ pub(crate) struct Place<'f> {
     pub(crate) print: &'f dyn PrintControl,
     /// Held by everything that changes files.
     pub(crate) changes: &'f Mutex<()>,
+    /// For what containers hold.
+    pub(crate) spool: &'f Spool,
+    /// Largest file in bytes.
+    pub(crate) max_size: u64,
 }
 
 impl Place<'_> {
-    /// Checks the content, syncs it, then checks the place and moves the file there.
+    /// Checks the content, unpacks a container, syncs, then checks the place and moves the file there.
     pub(crate) fn put(&self, form: &UploadForm, file_name: &str, spooled: Spooled) -> Result<Placed, ApiError> {
         check_sum(form, &spooled.checksum)?;
+        if form.root == GCODES && kind::is_ufp(file_name) {
+            let Unpacked { gcode, thumbnail } = ufp::unpack(&spooled.temp.file, self.spool, self.max_size)?;
+            drop(spooled);
+            return self.put_file(form, &with_gcode_extension(file_name), gcode, thumbnail);
+        }
+        self.put_file(form, file_name, spooled.temp, None)
+    }
+
+    fn put_file(&self, form: &UploadForm, file_name: &str, temp: TempFile, thumbnail: Option<TempFile>) -> Result<Placed, ApiError> {
         // The long wait for the disk happens before the lock: others may change files meanwhile.
-        spooled.temp.file.sync_all().map_err(|error| save_failed(&error))?;
+        temp.file.sync_all().map_err(|error| save_failed(&error))?;
         let _changes = self.changes.blocking_lock();
         let (target, path) = self.checked_target(form, file_name)?;
         let mut made = MadeFolders::default();
@@ -51,13 +72,30 @@ impl Place<'_> {
                 return Err(ApiError::bad_request(format!("Cannot write to path: {}: it is a folder", target.file)));
             }
             // Whoever restricted the old file wants the new one restricted too; failing to is no reason to refuse the upload.
-            Ok(old) => drop(spooled.temp.file.set_permissions(old.permissions())),
+            Ok(old) => drop(temp.file.set_permissions(old.permissions())),
             Err(_) => {}
         }
-        spooled.temp.persist(&path.real).map_err(|error| save_failed(&error))?;
+        temp.persist(&path.real).map_err(|error| save_failed(&error))?;
         made.keep();
+        if let Some(thumbnail) = thumbnail {
+            self.put_thumbnail(&path, thumbnail);
+        }
         let item = self.library.item(&path).map_err(|error| save_failed(&error))?;
         Ok(Placed { path, item })
+    }
+
+    /// Puts the picture of a container where thumbnails are. The print does not depend on it.
+    fn put_thumbnail(&self, gcode: &RootPath, thumbnail: TempFile) {
+        let stem = gcode.relative.name().trim_end_matches(GCODE_EXTENSION);
+        let place = RelPath::parse(&format!("{}/{THUMBNAIL_FOLDER}/{stem}.png", gcode.relative.parent()));
+        let Ok(path) = place.map_err(Refusal::from).and_then(|place| self.library.resolve(GCODES, place, Need::Write)) else {
+            tracing::warn!(file = %gcode.relative, "no place for the thumbnail");
+            return;
+        };
+        let folder = path.real.parent().map_or(Ok(()), ensure_folder);
+        if let Err(error) = folder.and_then(|()| thumbnail.file.sync_all()).and_then(|()| thumbnail.persist(&path.real)) {
+            tracing::warn!(file = %gcode.relative, %error, "the thumbnail was not saved");
+        }
     }
 
     fn checked_target(&self, form: &UploadForm, file_name: &str) -> Result<(Target, RootPath), ApiError> {
@@ -78,6 +116,12 @@ impl Place<'_> {
         }
         Ok((target, path))
     }
+}
+
+/// The name of a container with the extension of what is in it.
+fn with_gcode_extension(container: &str) -> String {
+    let stem = container.rsplit_once('.').map_or(container, |(stem, _)| stem);
+    format!("{stem}{GCODE_EXTENSION}")
 }
 
 fn check_sum(form: &UploadForm, own: &str) -> Result<(), ApiError> {

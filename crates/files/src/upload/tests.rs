@@ -331,3 +331,84 @@ async fn odd_but_harmless_names_are_kept() {
         assert_eq!(bench.read(&format!("gcodes/{name}")), "G28");
     }
 }
+
+/// A zip with these members.
+fn container(members: &[(&str, &[u8])]) -> Vec<u8> {
+    let mut zip = zip::ZipWriter::new(std::io::Cursor::new(Vec::new()));
+    for (name, content) in members {
+        zip.start_file(*name, zip::write::SimpleFileOptions::default()).unwrap();
+        std::io::Write::write_all(&mut zip, content).unwrap();
+    }
+    zip.finish().unwrap().into_inner()
+}
+
+async fn upload_bytes(bench: &Bench, name: &str, content: Vec<u8>, fields: &[(&str, &str)]) -> Result<rpc::transfer::Uploaded, ApiError> {
+    let mut upload = bench.begin();
+    for (name, value) in fields {
+        upload.field(name, (*value).to_owned())?;
+    }
+    upload.start_file(name).await?;
+    upload.chunk(content.into()).await?;
+    upload.finish(internal()).await
+}
+
+#[tokio::test]
+async fn a_ufp_container_becomes_its_gcode_file() {
+    let bench = Bench::new();
+    bench.printer.free.store(true, Ordering::Relaxed);
+    for slash in ["/", ""] {
+        let members = [
+            (format!("{slash}3D/model.gcode"), &b"G28"[..]),
+            (format!("{slash}Metadata/thumbnail.png"), b"png"),
+            ("../../evil".into(), b"x"),
+        ];
+        let zip = container(&members.each_ref().map(|(name, content)| (name.as_str(), *content)));
+        let done = upload_bytes(&bench, "cube.v1.UFP", zip, &[("path", "sub"), ("print", "true")]).await.unwrap();
+        assert_eq!(done.path, "gcodes/sub/cube.v1.gcode");
+        assert_eq!((&json(&done)["item"]["size"], &json(&done)["print_started"]), (&json!(3), &json!(true)));
+        assert_eq!((bench.read("gcodes/sub/cube.v1.gcode"), bench.read("gcodes/sub/.thumbs/cube.v1.png")), ("G28".into(), "png".into()));
+        assert_eq!(fs::read_dir(bench.path("gcodes/sub")).unwrap().count(), 2);
+        assert_eq!(bench.spooled(), 0);
+        fs::remove_dir_all(bench.path("gcodes/sub")).unwrap();
+    }
+    let zip = container(&[("3D/model.gcode", b"G28")]);
+    upload_bytes(&bench, "cube.ufp", zip.clone(), &[("root", "config")]).await.unwrap();
+    assert_eq!(fs::read(bench.path("config/cube.ufp")).unwrap(), zip, "an ordinary file elsewhere");
+}
+
+#[tokio::test]
+async fn a_broken_container_makes_nothing() {
+    let bench = Bench::with(|settings| settings.max_upload_size = 10_000);
+    let good = container(&[("3D/model.gcode", &[b'x'; 5000])]);
+    let mut damaged = good.clone();
+    damaged[40..60].fill(0xff);
+    for (content, kind) in [
+        (b"no zip at all".to_vec(), ErrorKind::BadRequest),
+        (Vec::new(), ErrorKind::BadRequest),
+        (good[..good.len() - 30].to_vec(), ErrorKind::BadRequest),
+        (damaged, ErrorKind::BadRequest),
+        (container(&[("model.gcode", b"x")]), ErrorKind::BadRequest),
+        (container(&[("3D/model.gcode", &[b'x'; 10_001])]), ErrorKind::TooLarge),
+    ] {
+        let error = upload_bytes(&bench, "cube.ufp", content, &[]).await.unwrap_err();
+        assert_eq!(error.kind, kind, "{}", error.message);
+        assert_eq!(bench.spooled(), 0);
+    }
+    assert_eq!(fs::read_dir(bench.path("gcodes")).unwrap().count(), 1, "only the hidden folder");
+    assert!(bench.notifications().is_empty());
+}
+
+#[tokio::test]
+async fn an_upload_to_another_file_system_arrives_whole() {
+    // Memory is usually a file system of its own; where it is not, the plain rename is checked once more.
+    let media = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let bench = Bench::with(|settings| settings.options.link_targets = vec![media.path().to_owned()]);
+    bench.link("gcodes/usb", media.path());
+    let content = "G1 X1\n".repeat(50_000);
+    for _ in 0..2 {
+        bench.upload("a.gcode", &content, &[("path", "usb/sub")]).await.unwrap();
+        assert_eq!(fs::read_to_string(media.path().join("sub/a.gcode")).unwrap(), content);
+    }
+    assert_eq!(fs::read_dir(media.path().join("sub")).unwrap().count(), 1, "no hidden folder stays there");
+    assert_eq!(bench.spooled(), 0);
+}
