@@ -220,6 +220,31 @@ impl Params {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(text in "\\PC{0,60}") {
+            if let Some(line) = Line::parse(&text) {
+                prop_assert!(!line.name.is_empty());
+                let _ = (line.free_text(), line.params().map(|p| p.number("X")));
+            }
+        }
+
+        #[test]
+        fn quoted_values_come_back(key in "[A-Z][A-Z_]{1,8}", value in "[^\"\\\\;]{0,20}") {
+            let line = Line::parse(&format!("SET_IT {key}=\"{value}\"")).unwrap();
+            let params = line.params().unwrap();
+            prop_assert_eq!(params.get(&key), Some(value.as_str()));
+        }
+
+        #[test]
+        fn numbers_come_back(x in -1e6_f64..1e6, y in -1000_i32..1000) {
+            let params = Line::parse(&format!("G1X{x}Y{y}")).unwrap().params().unwrap();
+            prop_assert_eq!(params.number("X").unwrap(), Some(x));
+            prop_assert_eq!(params.number("Y").unwrap(), Some(f64::from(y)));
+        }
+    }
 
     fn params(text: &str) -> Params {
         Line::parse(text).unwrap().params().unwrap()

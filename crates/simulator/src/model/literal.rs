@@ -123,7 +123,15 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
     use serde_json::json;
+
+    proptest! {
+        #[test]
+        fn any_text_is_survived(text in "[\\[\\](){}:,'\"\\\\a-z0-9 .é-]{0,40}") {
+            let _ = parse(&text);
+        }
+    }
 
     #[test]
     fn literals() {

@@ -348,6 +348,28 @@ fn every_listed_object_has_a_status_and_missing_ones_vanish() {
     assert!(bench.model.object("nope").is_none());
 }
 
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(48))]
+
+    /// No script stops the clock or breaks the model, however senseless.
+    #[test]
+    fn any_script_is_survived(words in proptest::collection::vec((0_usize..200, "( ?[XYZEFSPIJ]-?[0-9]{0,3}(\\.[0-9])?){0,4}|( [A-Z]{1,8}=\\PC{0,6}){0,3}"), 1..12)) {
+        let names: Vec<&str> = commands::all(HostState::Ready).map(|c| c.name).collect();
+        let script: Vec<String> = words.iter().map(|(name, rest)| format!("{}{rest}", names[name % names.len()])).collect();
+        let mut bench = Bench::ready(vec![("x.gcode", script.join("\n"))]);
+        bench.model.submit_script(Ticket(1), "G28\nSDCARD_PRINT_FILE FILENAME=x.gcode");
+        bench.model.submit_script(Ticket(2), &script.join("\n"));
+        for _ in 0..20 {
+            bench.model.advance(10.0, 2000);
+            for name in bench.model.object_names() {
+                proptest::prop_assert!(bench.model.object(&name).is_some());
+            }
+        }
+        let position = bench.model.live_position();
+        proptest::prop_assert!(position.iter().all(|p| p.is_finite()), "{position:?}");
+    }
+}
+
 /// Where recordings of the real host are, if at hand.
 const SHARED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared");
 
