@@ -40,13 +40,28 @@ impl EtxBuffer {
     /// # Errors
     /// At the end of the stream, and when a message is too long.
     pub(crate) async fn read(&mut self, stream: &mut (impl AsyncRead + Unpin)) -> io::Result<()> {
+        self.prepare()?;
+        ended(stream.read_buf(&mut self.bytes).await?)
+    }
+
+    /// Reads once without waiting.
+    ///
+    /// # Errors
+    /// As [`EtxBuffer::read`], and `WouldBlock` when nothing has arrived.
+    pub(crate) fn try_read(&mut self, read: impl FnOnce(&mut BytesMut) -> io::Result<usize>) -> io::Result<()> {
+        self.prepare()?;
+        ended(read(&mut self.bytes)?)
+    }
+
+    fn prepare(&mut self) -> io::Result<()> {
         if self.bytes.len() > self.limit {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "message too long"));
         }
         self.bytes.reserve(self.chunk);
-        match stream.read_buf(&mut self.bytes).await? {
-            0 => Err(io::ErrorKind::UnexpectedEof.into()),
-            _ => Ok(()),
-        }
+        Ok(())
     }
+}
+
+fn ended(read: usize) -> io::Result<()> {
+    if read == 0 { Err(io::ErrorKind::UnexpectedEof.into()) } else { Ok(()) }
 }

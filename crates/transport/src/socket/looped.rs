@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::FutureExt;
 use protocol::Frame;
 use rpc::{CloseReason, Connection, Dispatcher};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
@@ -18,45 +17,82 @@ pub(crate) enum Arrival {
     Message(Bytes),
     /// A sign of life without content.
     Alive,
-    /// The peer is gone, or broke a limit of the codec.
-    End,
+    /// The peer is gone.
+    Gone,
+    /// The peer broke a rule of the codec and is told so.
+    Broken(Goodbye),
+}
+
+/// What a peer is told at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Goodbye {
+    /// The server ends the connection.
+    Ours(CloseReason),
+    /// A message was larger than the limit.
+    TooLarge,
+    /// A text was not UTF-8.
+    NotUtf8,
+    /// The framing was wrong.
+    Protocol,
 }
 
 /// A codec over some socket.
 pub(crate) trait MessageStream: Send {
-    /// The next arrival; nothing is lost when the future is dropped.
-    fn next(&mut self) -> impl Future<Output = Arrival> + Send;
+    /// Waits until something may have arrived. Cheap: most wake-ups of a connection are for writing.
+    fn ready(&mut self) -> impl Future<Output = ()> + Send;
+    /// What has arrived, if anything has.
+    fn take(&mut self) -> Option<Arrival>;
     /// Writes all messages and flushes.
     fn send(&mut self, frames: &[Frame]) -> impl Future<Output = std::io::Result<()>> + Send;
     /// Asks the peer for a sign of life; nothing where the socket itself tells.
     fn ping(&mut self) -> impl Future<Output = std::io::Result<()>> + Send;
     /// Says goodbye.
-    fn close(&mut self, reason: CloseReason) -> impl Future<Output = ()> + Send;
+    fn close(&mut self, goodbye: Goodbye) -> impl Future<Output = ()> + Send;
     /// True when silence means that the peer is dead.
     const EXPECTS_PONGS: bool;
 }
 
 /// Runs a connection until either side ends it.
 pub(crate) async fn run<S: MessageStream>(mut stream: S, connection: &Arc<Connection>, dispatcher: &Arc<Dispatcher>) {
-    if let Some(reason) = serve(&mut stream, connection, dispatcher).await {
-        let _ = timeout(CLOSE_TIMEOUT, stream.close(reason)).await;
+    if let Some(goodbye) = serve(&mut stream, connection, dispatcher).await {
+        let _ = timeout(CLOSE_TIMEOUT, stream.close(goodbye)).await;
     }
 }
 
-/// Serves until the end; the reason, when it is ours.
-async fn serve<S: MessageStream>(stream: &mut S, connection: &Arc<Connection>, dispatcher: &Arc<Dispatcher>) -> Option<CloseReason> {
+/// Serves until the end; what the peer is to be told, when it is still there.
+async fn serve<S: MessageStream>(stream: &mut S, connection: &Arc<Connection>, dispatcher: &Arc<Dispatcher>) -> Option<Goodbye> {
     let outbox = connection.outbox.clone();
     let mut pings = interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
     pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut heard = Instant::now();
     loop {
-        tokio::select! {
-            arrival = stream.next() => {
-                heard = Instant::now();
-                if !receive(stream, arrival, connection, dispatcher) {
-                    return None;
-                }
+        // What has arrived together is answered together: answers of a burst leave in one go.
+        let mut arrived = 0;
+        while arrived < READ_BATCH
+            && let Some(arrival) = stream.take()
+        {
+            arrived += 1;
+            match arrival {
+                Arrival::Message(text) => dispatcher.message(connection, &text),
+                Arrival::Alive => {}
+                Arrival::Gone => return None,
+                Arrival::Broken(goodbye) => return Some(goodbye),
             }
+        }
+        if arrived > 0 {
+            heard = Instant::now();
+        }
+        if !write(stream, connection).await {
+            return None;
+        }
+        if let Some(reason) = outbox.closed() {
+            return Some(Goodbye::Ours(reason));
+        }
+        if arrived == READ_BATCH {
+            continue;
+        }
+        tokio::select! {
+            () = stream.ready() => {}
             () = outbox.filled() => {}
             _ = pings.tick(), if S::EXPECTS_PONGS => {
                 if heard.elapsed() > SILENCE_LIMIT {
@@ -65,36 +101,7 @@ async fn serve<S: MessageStream>(stream: &mut S, connection: &Arc<Connection>, d
                 within(WRITE_TIMEOUT, stream.ping()).await.ok()?;
             }
         }
-        if !write(stream, connection).await {
-            return None;
-        }
-        if let Some(reason) = outbox.closed() {
-            return Some(reason);
-        }
     }
-}
-
-/// Handles what arrived, and what has arrived with it, before anything is written: answers of a burst then leave in one go.
-fn receive<S: MessageStream>(stream: &mut S, first: Arrival, connection: &Arc<Connection>, dispatcher: &Arc<Dispatcher>) -> bool {
-    let mut arrival = first;
-    for _ in 0..READ_BATCH {
-        match arrival {
-            Arrival::Message(text) => dispatcher.message(connection, &text),
-            Arrival::Alive => {}
-            Arrival::End => return false,
-        }
-        match stream.next().now_or_never() {
-            Some(next) => arrival = next,
-            None => return true,
-        }
-    }
-    // The burst goes on; what was taken last must not be lost.
-    match arrival {
-        Arrival::Message(text) => dispatcher.message(connection, &text),
-        Arrival::Alive => {}
-        Arrival::End => return false,
-    }
-    true
 }
 
 async fn write<S: MessageStream>(stream: &mut S, connection: &Arc<Connection>) -> bool {
@@ -116,35 +123,32 @@ async fn within<T>(limit: Duration, work: impl Future<Output = std::io::Result<T
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Mutex;
+
     use rpc::{Access, ConnectionKind, Connections, Identity, Registry};
     use tokio::sync::mpsc;
     use tokio_util::task::TaskTracker;
 
     struct Channel {
         incoming: mpsc::Receiver<Bytes>,
+        arrived: Option<Option<Bytes>>,
         outgoing: mpsc::Sender<Frame>,
-        closed: Arc<parking_lot_free::Slot>,
-    }
-
-    /// A slot for the close reason, without another dependency.
-    mod parking_lot_free {
-        #[derive(Default)]
-        pub(super) struct Slot(std::sync::Mutex<Option<rpc::CloseReason>>);
-        impl Slot {
-            pub(super) fn set(&self, reason: rpc::CloseReason) {
-                *self.0.lock().unwrap() = Some(reason);
-            }
-            pub(super) fn get(&self) -> Option<rpc::CloseReason> {
-                *self.0.lock().unwrap()
-            }
-        }
+        told: Arc<Mutex<Option<Goodbye>>>,
     }
 
     impl MessageStream for Channel {
         const EXPECTS_PONGS: bool = true;
 
-        async fn next(&mut self) -> Arrival {
-            self.incoming.recv().await.map_or(Arrival::End, Arrival::Message)
+        async fn ready(&mut self) {
+            if self.arrived.is_none() {
+                self.arrived = Some(self.incoming.recv().await);
+            }
+        }
+        fn take(&mut self) -> Option<Arrival> {
+            match self.arrived.take() {
+                Some(message) => Some(message.map_or(Arrival::Gone, Arrival::Message)),
+                None => self.incoming.try_recv().ok().map(Arrival::Message),
+            }
         }
         async fn send(&mut self, frames: &[Frame]) -> std::io::Result<()> {
             for frame in frames {
@@ -155,8 +159,8 @@ mod tests {
         async fn ping(&mut self) -> std::io::Result<()> {
             Ok(())
         }
-        async fn close(&mut self, reason: CloseReason) {
-            self.closed.set(reason);
+        async fn close(&mut self, goodbye: Goodbye) {
+            *self.told.lock().unwrap() = Some(goodbye);
         }
     }
 
@@ -164,7 +168,7 @@ mod tests {
         to_server: mpsc::Sender<Bytes>,
         from_server: mpsc::Receiver<Frame>,
         connection: Arc<Connection>,
-        closed: Arc<parking_lot_free::Slot>,
+        told: Arc<Mutex<Option<Goodbye>>>,
         running: tokio::task::JoinHandle<()>,
     }
 
@@ -177,12 +181,12 @@ mod tests {
         let connection = registered.connection.clone();
         let (to_server, incoming) = mpsc::channel(1000);
         let (outgoing, from_server) = mpsc::channel(capacity);
-        let closed = Arc::new(parking_lot_free::Slot::default());
-        let stream = Channel { incoming, outgoing, closed: closed.clone() };
+        let told = Arc::default();
+        let stream = Channel { incoming, arrived: None, outgoing, told: Arc::clone(&told) };
         let running = tokio::spawn(async move {
             run(stream, &registered.connection, &dispatcher).await;
         });
-        Fixture { to_server, from_server, connection, closed, running }
+        Fixture { to_server, from_server, connection, told, running }
     }
 
     fn call(id: usize) -> Bytes {
@@ -226,6 +230,6 @@ mod tests {
         fixture.connection.outbox.close(CloseReason::Shutdown);
         assert_eq!(&fixture.from_server.recv().await.unwrap()[..], b"last");
         fixture.running.await.unwrap();
-        assert_eq!(fixture.closed.get(), Some(CloseReason::Shutdown));
+        assert_eq!(*fixture.told.lock().unwrap(), Some(Goodbye::Ours(CloseReason::Shutdown)));
     }
 }

@@ -5,13 +5,13 @@ use std::path::Path;
 use std::sync::Arc;
 
 use protocol::Frame;
-use rpc::{CloseReason, ConnectionKind, Identity};
+use rpc::{ConnectionKind, Identity};
 use tokio::io::AsyncWriteExt;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::Semaphore;
 
 use super::etx::{ETX, EtxBuffer};
-use super::looped::{Arrival, MessageStream, run};
+use super::looped::{Arrival, Goodbye, MessageStream, run};
 use crate::gateway::Gateway;
 use crate::limits::{MAX_UNIX_CONNECTIONS, MAX_UNIX_MESSAGE, READ_BUFFER};
 
@@ -72,13 +72,19 @@ impl MessageStream for Etx {
     /// The kernel tells when a local peer is gone.
     const EXPECTS_PONGS: bool = false;
 
-    async fn next(&mut self) -> Arrival {
+    async fn ready(&mut self) {
+        let _ = self.stream.readable().await;
+    }
+
+    fn take(&mut self) -> Option<Arrival> {
         loop {
             if let Some(message) = self.incoming.message() {
-                return Arrival::Message(message);
+                return Some(Arrival::Message(message));
             }
-            if self.incoming.read(&mut self.stream).await.is_err() {
-                return Arrival::End;
+            match self.incoming.try_read(|buffer| self.stream.try_read_buf(buffer)) {
+                Ok(()) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
+                Err(_) => return Some(Arrival::Gone),
             }
         }
     }
@@ -99,7 +105,7 @@ impl MessageStream for Etx {
         Ok(())
     }
 
-    async fn close(&mut self, _: CloseReason) {
+    async fn close(&mut self, _: Goodbye) {
         let _ = self.stream.shutdown().await;
     }
 }
@@ -108,18 +114,28 @@ impl MessageStream for Etx {
 mod tests {
     use super::*;
 
+    async fn next(codec: &mut Etx) -> Arrival {
+        loop {
+            match codec.take() {
+                Some(arrival) => return arrival,
+                None => codec.ready().await,
+            }
+        }
+    }
+
     #[tokio::test]
     async fn messages_are_cut_at_etx_wherever_reads_end() {
         let (ours, theirs) = UnixStream::pair().unwrap();
         let (_, mut write) = theirs.into_split();
         let mut codec = Etx::new(ours);
         write.write_all(b"{\"a\":1}\x03{\"b\"").await.unwrap();
-        assert!(matches!(codec.next().await, Arrival::Message(text) if &text[..] == b"{\"a\":1}"));
+        assert!(matches!(next(&mut codec).await, Arrival::Message(text) if &text[..] == b"{\"a\":1}"));
+        assert!(codec.take().is_none());
         write.write_all(b":2}\x03\x03").await.unwrap();
-        assert!(matches!(codec.next().await, Arrival::Message(text) if &text[..] == b"{\"b\":2}"));
-        assert!(matches!(codec.next().await, Arrival::Message(text) if text.is_empty()));
+        assert!(matches!(next(&mut codec).await, Arrival::Message(text) if &text[..] == b"{\"b\":2}"));
+        assert!(matches!(next(&mut codec).await, Arrival::Message(text) if text.is_empty()));
         drop(write);
-        assert!(matches!(codec.next().await, Arrival::End));
+        assert!(matches!(next(&mut codec).await, Arrival::Gone));
     }
 
     #[tokio::test]
@@ -130,7 +146,7 @@ mod tests {
             while theirs.write_all(&block).await.is_ok() {}
         });
         let mut codec = Etx::new(ours);
-        assert!(matches!(codec.next().await, Arrival::End));
+        assert!(matches!(next(&mut codec).await, Arrival::Gone));
         drop(codec);
         writer.await.unwrap();
     }

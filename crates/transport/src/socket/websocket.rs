@@ -1,24 +1,26 @@
 //! The websocket codec and its upgrade.
 
-use std::io;
+use std::io::{self, IoSlice};
 use std::sync::Arc;
 
 use access::Admission;
 use bytes::Bytes;
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{FutureExt, SinkExt, StreamExt};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use protocol::{ApiError, ErrorKind, Frame};
 use rpc::{CloseReason, ConnectionKind};
+use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
-use super::looped::{Arrival, MessageStream, run};
+use super::looped::{Arrival, Goodbye, MessageStream, run};
 use crate::gateway::Gateway;
 use crate::http::{Body, Request, Response};
 use crate::limits::{MAX_STRANGER_MESSAGE, MAX_STRANGERS, MAX_WEBSOCKET_MESSAGE, READ_BUFFER};
@@ -114,36 +116,55 @@ fn has_token(headers: &HeaderMap, name: header::HeaderName, token: &str) -> bool
 impl MessageStream for Socket {
     const EXPECTS_PONGS: bool = true;
 
-    async fn next(&mut self) -> Arrival {
-        match StreamExt::next(self).await {
+    async fn ready(&mut self) {
+        // Not `next`: that clears a read buffer at every look.
+        let _ = self.get_ref().readable().await;
+    }
+
+    fn take(&mut self) -> Option<Arrival> {
+        Some(match StreamExt::next(self).now_or_never()? {
             Some(Ok(Message::Text(text))) => Arrival::Message(text.into()),
             Some(Ok(Message::Binary(bytes))) => Arrival::Message(bytes),
             Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Arrival::Alive,
-            Some(Err(error)) => {
-                goodbye(self, &error).await;
-                Arrival::End
-            }
-            Some(Ok(Message::Close(_))) | None => Arrival::End,
-        }
+            Some(Ok(Message::Close(_))) | None => Arrival::Gone,
+            Some(Err(Error::Capacity(_))) => Arrival::Broken(Goodbye::TooLarge),
+            Some(Err(Error::Utf8(_))) => Arrival::Broken(Goodbye::NotUtf8),
+            Some(Err(Error::Protocol(fault))) if fault != ProtocolError::ResetWithoutClosingHandshake => Arrival::Broken(Goodbye::Protocol),
+            Some(Err(_)) => Arrival::Gone,
+        })
     }
 
+    /// Writes past the library's buffer: a text that goes to many clients is neither copied nor checked again for each of them.
     async fn send(&mut self, frames: &[Frame]) -> io::Result<()> {
-        for frame in frames {
-            self.feed(text(frame.clone())?).await.map_err(io::Error::other)?;
+        // Whatever the library still holds (an answer to a ping) goes first, so that frames do not mix.
+        SinkExt::flush(self).await.map_err(io::Error::other)?;
+        let heads: Vec<Head> = frames.iter().map(|frame| Head::of_text(frame.len())).collect();
+        let mut parts: Vec<IoSlice<'_>> =
+            heads.iter().zip(frames).flat_map(|(head, frame)| [IoSlice::new(head.bytes()), IoSlice::new(frame)]).collect();
+        let mut parts = parts.as_mut_slice();
+        while !parts.is_empty() {
+            let written = self.get_mut().write_vectored(parts).await?;
+            if written == 0 {
+                return Err(io::ErrorKind::WriteZero.into());
+            }
+            IoSlice::advance_slices(&mut parts, written);
         }
-        SinkExt::flush(self).await.map_err(io::Error::other)
+        Ok(())
     }
 
     async fn ping(&mut self) -> io::Result<()> {
         SinkExt::send(self, Message::Ping(Bytes::new())).await.map_err(io::Error::other)
     }
 
-    async fn close(&mut self, reason: CloseReason) {
-        let code = match reason {
-            CloseReason::Shutdown => CloseCode::Away,
-            CloseReason::TooSlow | CloseReason::Unauthorised => CloseCode::Policy,
+    async fn close(&mut self, goodbye: Goodbye) {
+        let (code, reason) = match goodbye {
+            Goodbye::Ours(reason @ CloseReason::Shutdown) => (CloseCode::Away, reason.text()),
+            Goodbye::Ours(reason) => (CloseCode::Policy, reason.text()),
+            Goodbye::TooLarge => (CloseCode::Size, "message too large"),
+            Goodbye::NotUtf8 => (CloseCode::Invalid, "invalid UTF-8"),
+            Goodbye::Protocol => (CloseCode::Protocol, "protocol error"),
         };
-        close(self, code, reason.text()).await;
+        close(self, code, reason).await;
     }
 }
 
@@ -154,17 +175,53 @@ pub(crate) async fn close(socket: &mut Socket, code: CloseCode, reason: &'static
     }
 }
 
-/// Tells a peer that broke the protocol why it is cut off.
-async fn goodbye(socket: &mut Socket, error: &Error) {
-    let (code, reason) = match error {
-        Error::Capacity(_) => (CloseCode::Size, "message too large"),
-        Error::Utf8(_) => (CloseCode::Invalid, "invalid UTF-8"),
-        Error::Protocol(_) => (CloseCode::Protocol, "protocol error"),
-        _ => return,
-    };
-    let _ = tokio::time::timeout(crate::limits::CLOSE_TIMEOUT, close(socket, code, reason)).await;
+/// The head of an unmasked, unfragmented text frame (RFC 6455 section 5.2).
+struct Head {
+    bytes: [u8; 10],
+    length: usize,
 }
 
-fn text(frame: Frame) -> io::Result<Message> {
-    Utf8Bytes::try_from(frame).map(Message::Text).map_err(io::Error::other)
+impl Head {
+    fn of_text(payload: usize) -> Self {
+        let mut bytes = [0; 10];
+        bytes[0] = 0x81;
+        let length = match payload {
+            0..=125 => {
+                bytes[1] = payload.to_be_bytes()[size_of::<usize>() - 1];
+                2
+            }
+            126..=0xffff => {
+                bytes[1] = 126;
+                bytes[2..4].copy_from_slice(&payload.to_be_bytes()[size_of::<usize>() - 2..]);
+                4
+            }
+            _ => {
+                bytes[1] = 127;
+                bytes[2..].copy_from_slice(&(payload as u64).to_be_bytes());
+                10
+            }
+        };
+        Self { bytes, length }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
+    use tokio_tungstenite::tungstenite::protocol::frame::{Frame as Reference, FrameHeader};
+
+    #[test]
+    fn heads_are_those_of_the_library() {
+        for length in [0usize, 1, 125, 126, 127, 255, 256, 65_535, 65_536, 1_000_000] {
+            let header = FrameHeader { opcode: OpCode::Data(Data::Text), ..FrameHeader::default() };
+            let mut expected = Vec::new();
+            Reference::from_payload(header, vec![b'x'; length].into()).format(&mut expected).unwrap();
+            assert_eq!(Head::of_text(length).bytes(), &expected[..expected.len() - length], "{length}");
+        }
+    }
 }
