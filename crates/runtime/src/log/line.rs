@@ -11,9 +11,9 @@ use tracing_subscriber::field::RecordFields;
 use tracing_subscriber::fmt::format::{DefaultFields, Writer};
 use tracing_subscriber::fmt::time::FormatTime;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, FormattedFields};
-use tracing_subscriber::registry::LookupSpan;
+use tracing_subscriber::registry::{LookupSpan, Scope};
 
-/// Longest line in a log in bytes; the rest of a longer one is cut off and counted.
+/// Longest line in a log in bytes, indents of its further lines not counted; the rest of a longer one is cut off.
 pub const MAX_LINE_BYTES: usize = 16 * 1024;
 
 /// Longest message in a JSON line in bytes.
@@ -129,7 +129,7 @@ where
             ..JsonLine::default()
         };
         event.record(&mut line);
-        for span in context.event_scope().into_iter().flat_map(|scope| scope.from_root()) {
+        for span in context.event_scope().into_iter().flat_map(Scope::from_root) {
             let extensions = span.extensions();
             let fields = extensions.get::<FormattedFields<N>>().map_or("", |fields| fields.fields.as_str());
             let text = if fields.is_empty() { span.name().to_owned() } else { format!("{}{{{fields}}}", span.name()) };

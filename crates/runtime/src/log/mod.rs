@@ -109,7 +109,7 @@ fn build(options: &LogOptions) -> (Dispatch, Logging) {
 
     let subscriber = Registry::default()
         .with(options.verbosity.filter())
-        .with(stderr.clone().map(stderr_layer))
+        .with(stderr.clone().map(|outlet| stderr_layer(outlet, stderr::is_colourful(), !stderr::is_stamped_by_reader())))
         .with(file.as_ref().map(|file| file_layer(file.outlet.clone(), style)));
     let handle = LogHandle { stderr, file };
     let flush_at_end = FlushGuard(handle.clone());
@@ -118,9 +118,9 @@ fn build(options: &LogOptions) -> (Dispatch, Logging) {
 
 type BoxedLayer<S> = Box<dyn Layer<S> + Send + Sync>;
 
-fn stderr_layer<S: Subscriber + for<'a> LookupSpan<'a>>(outlet: Outlet) -> BoxedLayer<S> {
-    let layer = fmt::layer().compact().with_ansi(stderr::is_colourful()).with_writer(outlet);
-    if stderr::is_stamped_by_reader() { layer.without_time().boxed() } else { layer.with_timer(LocalTime).boxed() }
+fn stderr_layer<S: Subscriber + for<'a> LookupSpan<'a>>(outlet: Outlet, colours: bool, times: bool) -> BoxedLayer<S> {
+    let layer = fmt::layer().compact().with_ansi(colours).with_writer(outlet);
+    if times { layer.with_timer(LocalTime).boxed() } else { layer.without_time().boxed() }
 }
 
 fn file_layer<S: Subscriber + for<'a> LookupSpan<'a>>(outlet: Outlet, style: Style) -> BoxedLayer<S> {
@@ -199,7 +199,7 @@ impl LogHandle {
     /// Blocks until everything logged so far is written; false if that takes longer than `deadline` for one place.
     pub fn flush(&self, deadline: Duration) -> bool {
         // every place gets its turn, also after one that failed
-        self.outlets().fold(true, |written, outlet| outlet.flush(deadline) && written)
+        self.outlets().filter(|outlet| !outlet.flush(deadline)).count() == 0
     }
 
     fn outlets(&self) -> impl Iterator<Item = &Outlet> {

@@ -206,7 +206,7 @@ mod tests {
     /// A sink that waits for permission before each batch and shows what it got.
     struct Slow {
         go: mpsc::Receiver<io::Result<()>>,
-        got: mpsc::Sender<(Vec<u8>, u64)>,
+        got: mpsc::Sender<Batch>,
     }
 
     impl Sink for Slow {
@@ -220,7 +220,9 @@ mod tests {
         }
     }
 
-    fn slow() -> (Outlet, mpsc::Sender<io::Result<()>>, mpsc::Receiver<(Vec<u8>, u64)>) {
+    type Batch = (Vec<u8>, u64);
+
+    fn slow() -> (Outlet, mpsc::Sender<io::Result<()>>, mpsc::Receiver<Batch>) {
         let ((go, go_receiver), (got_sender, got)) = (mpsc::channel(), mpsc::channel());
         (Outlet::start("slow", Slow { go: go_receiver, got: got_sender }).unwrap(), go, got)
     }
