@@ -1,0 +1,11 @@
+//! Black-box tests of the whole program: the real binary, a simulated printer, clients on every transport.
+//!
+//! One module per area; every test is a scenario. Shared parts are in [`harness`].
+
+// Helpers of tests are tests, too.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::print_stdout)]
+// One task at a time uses these guards; nothing else waits for them.
+#![allow(clippy::await_holding_refcell_ref)]
+
+mod harness;
+mod jobs;
