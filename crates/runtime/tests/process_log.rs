@@ -33,6 +33,7 @@ async fn a_panic_of_a_task_is_in_the_log_with_its_place_and_its_task() {
     assert_eq!(again.warnings, ["Logging had been set up before; the new settings are not used."]);
 }
 
+#[expect(clippy::panic, reason = "the panic is what the test is about")]
 fn lose_the_map() {
     panic!("lost the map");
 }

@@ -71,7 +71,9 @@ async fn an_error_and_a_panic_restart_after_a_pause() {
         settle().await;
         assert_eq!(only(&supervisor).restarts, 1);
         assert_eq!(starts.load(Ordering::Relaxed), 2);
-        assert!(supervisor.stop(Duration::from_secs(1)).await.is_clean(), "a pause ends at the stop");
+        let begun = Instant::now();
+        assert!(supervisor.stop(Duration::from_secs(1)).await.is_clean());
+        assert_eq!(begun.elapsed(), Duration::ZERO, "a pause ends at the stop");
     }
 }
 
