@@ -11,7 +11,7 @@ use fwhost::{FwHost, HostEvent};
 use printer::Printer;
 use protocol::version::CORE_VERSION;
 use rpc::{CloseReason, Connections, Dispatcher, Operations, Registry};
-use runtime::{Lifecycle, Supervisor};
+use runtime::{Lifecycle, LogHandle, Supervisor};
 use server::{Administration, Database, Parts, Warnings};
 use store::{Namespaces, Store};
 use tokio::sync::watch;
@@ -49,10 +49,8 @@ pub struct Environment {
     pub config: Option<PathBuf>,
     /// Unix socket named on the command line.
     pub socket: Option<PathBuf>,
-    /// Rolls over our own log.
-    pub roll_over: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
-    /// The log file, when there is one.
-    pub log_file: Option<PathBuf>,
+    /// Our own log.
+    pub log: LogHandle,
     /// Restarts and stops.
     pub lifecycle: Lifecycle,
     /// What went wrong before the build.
@@ -99,8 +97,8 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
 
     let files = open_files(data, &settings, &connections, &printer)?;
     files.warnings().iter().for_each(|warning| warnings.add(warning));
-    if let Some(log) = &environment.log_file {
-        files.set_log_path(Log::Core, log.clone());
+    if let Some(log) = environment.log.file() {
+        files.set_log_path(Log::Core, log.to_owned());
     }
     let paths = HostPaths {
         host: host.clone(),
@@ -126,8 +124,11 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
                 Box::new(move || files.registered_directories())
             },
             roll_over: {
-                let roll_over = environment.roll_over.clone();
-                Box::new(move || roll_over())
+                let log = environment.log.clone();
+                Arc::new(move || {
+                    let log = log.clone();
+                    Box::pin(async move { log.roll_over().await })
+                })
             },
             restart: {
                 let lifecycle = environment.lifecycle.clone();

@@ -26,7 +26,7 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
         components: Vec::new(),
         failed_components: Vec::new(),
         directories: Box::new(Vec::new),
-        roll_over: Box::new(|| Ok(())),
+        roll_over: Arc::new(|| Box::pin(async { Ok(()) })),
         restart: Box::new(|| {}),
         config: settings.report.clone(),
     };

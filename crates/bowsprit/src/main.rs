@@ -10,7 +10,6 @@ mod data_folder;
 mod demo;
 mod disk;
 mod host_paths;
-mod logging;
 mod print_control;
 mod settings;
 

@@ -1,5 +1,6 @@
 //! Operations of document 1 *Server administration*, but for the stores (crate `printer`).
 
+use std::pin::Pin;
 use std::sync::Arc;
 
 use fwhost::FwHost;
@@ -60,7 +61,8 @@ impl ConfigFile {
 }
 
 type Directories = Box<dyn Fn() -> Vec<String> + Send + Sync>;
-type RollOver = Box<dyn Fn() -> Result<(), String> + Send + Sync>;
+/// Rolls over a log; the error is for the caller.
+pub type RollOver = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send + Sync>;
 type Restart = Box<dyn Fn() + Send + Sync>;
 
 /// What administration needs to know and do, made by the build.
@@ -71,7 +73,7 @@ pub struct Parts {
     pub failed_components: Vec<String>,
     /// Names of the registered file roots.
     pub directories: Directories,
-    /// Rolls over our own log; the error is for the caller.
+    /// Rolls over our own log.
     pub roll_over: RollOver,
     /// Asks for a restart after the answer.
     pub restart: Restart,
@@ -136,7 +138,7 @@ impl Administration {
             .post("/server/logs/rollover")
             .access(Access::Admin)
             .doc("Begins a new log file.")
-            .answer(self, |server, call, params: RollOverParams| Ok(server.roll_over(call, params.application)));
+            .handle(self, |server, call, params: RollOverParams| async move { Ok(server.roll_over(&call, params.application).await) });
         self.register_identity(registry);
     }
 
@@ -159,11 +161,11 @@ impl Administration {
         }
     }
 
-    fn roll_over(&self, call: &Call, wanted: Option<LogApplication>) -> RolledOver {
+    async fn roll_over(&self, call: &Call, wanted: Option<LogApplication>) -> RolledOver {
         let mut outcome = RolledOver::default();
         for application in LogApplication::ALL.into_iter().filter(|application| wanted.is_none_or(|wanted| wanted == *application)) {
             let name = application.name(call.form);
-            match self.roll_over_one(application) {
+            match self.roll_over_one(application).await {
                 Ok(()) => outcome.rolled_over.push(name),
                 Err(error) => {
                     outcome.failed.insert(name, error.message);
@@ -174,14 +176,14 @@ impl Administration {
     }
 
     /// A busy printer keeps its logs: what led to a fault must not be split over files (design.md section 7).
-    fn roll_over_one(&self, application: LogApplication) -> Result<(), ApiError> {
+    async fn roll_over_one(&self, application: LogApplication) -> Result<(), ApiError> {
         let printing =
             self.host.print_stats().is_some_and(|stats| matches!(stats.state, fwhost::PrintState::Printing | fwhost::PrintState::Paused));
         if printing && self.host.status().state == FwhostState::Ready {
             return Err(ApiError::bad_request("Logs are not rolled over during a print"));
         }
         match application {
-            LogApplication::Core => (self.parts.roll_over)().map_err(ApiError::bad_request),
+            LogApplication::Core => (self.parts.roll_over)().await.map_err(ApiError::bad_request),
             LogApplication::Firmware => {
                 Err(ApiError::bad_request("The system service of the firmware host is not known, so its log cannot be rolled over"))
             }

@@ -1,17 +1,22 @@
 //! `bowsprit serve`: build, run, and after a restart request build again in the same process.
 
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Context, anyhow};
 use protocol::version::CORE_VERSION;
 use runtime::shutdown::{FORCED_EXIT_CODE, Signals};
-use runtime::{Ending, Lifecycle};
+use runtime::{Ending, Lifecycle, LogOptions, Verbosity};
 
 use crate::build::{self, Environment};
 use crate::cli::ServeArgs;
 use crate::data_folder::DataFolder;
-use crate::logging;
+
+/// Time for the answer of a restart request to leave before connections end.
+const ANSWER_FIRST: Duration = Duration::from_millis(100);
+
+/// Time for the last log lines when the process is interrupted twice.
+const LAST_LINES: Duration = Duration::from_secs(1);
 
 /// Runs until a signal.
 ///
@@ -22,32 +27,41 @@ pub fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
     let data = DataFolder::prepare(&path).with_context(|| format!("the data folder {} cannot be used", path.display()))?;
     let _lock = data.lock().with_context(|| format!("another server uses the data folder {}", data.path().display()))?;
     let log_file = (!args.nologfile).then(|| args.logfile.clone().unwrap_or_else(|| data.log_file()));
-    let (log, warnings) = logging::start(log_file.clone(), args.structured_logging, args.verbose);
+    let verbosity = match (args.verbose, args.debug) {
+        (false, _) => Verbosity::Normal,
+        (true, false) => Verbosity::Verbose,
+        (true, true) => Verbosity::Debug,
+    };
+    let logging = runtime::log::init(&LogOptions { file: log_file, json: args.structured_logging, verbosity });
     tracing::info!(version = CORE_VERSION, data = %data.path().display(), "starting");
     let lifecycle = Lifecycle::new();
     let environment = Environment {
         config: args.configfile.clone(),
         socket: args.unixsocket.clone(),
-        roll_over: {
-            let log = log.clone();
-            Arc::new(move || log.roll_over())
-        },
-        log_file,
+        log: logging.handle.clone(),
         lifecycle: lifecycle.clone(),
-        warnings,
+        warnings: logging.warnings,
         data,
     };
-    let outcome = super::runtime()?.block_on(async {
-        let flushed = log.clone();
-        let force = move || {
-            flushed.flush();
-            std::process::exit(FORCED_EXIT_CODE);
-        };
-        tokio::spawn(Signals::install()?.watch(lifecycle.clone(), force));
+    super::runtime()?.block_on(async {
+        watch_signals(&environment)?;
         serve(&environment).await
-    });
-    log.flush();
-    outcome.map(|()| ExitCode::SUCCESS)
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Lets signals end the process: the first one in order, a second interrupt at once.
+///
+/// # Errors
+/// When the handlers cannot be installed.
+pub fn watch_signals(environment: &Environment) -> std::io::Result<()> {
+    let log = environment.log.clone();
+    let force = move || {
+        log.flush(LAST_LINES);
+        std::process::exit(FORCED_EXIT_CODE);
+    };
+    tokio::spawn(Signals::install()?.watch(environment.lifecycle.clone(), force));
+    Ok(())
 }
 
 /// Serves until the lifecycle ends; restarts on request.
@@ -60,7 +74,7 @@ pub async fn serve(environment: &Environment) -> anyhow::Result<()> {
         let server = build::build(environment).await.map_err(|error| anyhow!(error.0))?;
         let ending = environment.lifecycle.wait().await;
         // The answer to the request that asked for it leaves first.
-        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        tokio::time::sleep(ANSWER_FIRST).await;
         server.stop().await;
         match ending {
             Ending::Stop => return Ok(()),

@@ -4,18 +4,16 @@ mod samples;
 
 use std::path::Path;
 use std::process::ExitCode;
-use std::sync::Arc;
 
 use anyhow::Context;
-use runtime::Lifecycle;
-use runtime::shutdown::{FORCED_EXIT_CODE, Signals};
+use runtime::{Lifecycle, LogOptions};
 use simulator::{Options, Simulator};
 
 use crate::build::Environment;
 use crate::cli::DemoArgs;
-use crate::commands::{runtime, say, serve::serve};
+use crate::commands::serve::{serve, watch_signals};
+use crate::commands::{self, say};
 use crate::data_folder::{DataFolder, OWN_CONFIG_FILE};
-use crate::logging;
 
 /// Runs until Ctrl-C and cleans up.
 ///
@@ -25,30 +23,24 @@ pub fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
     let folder = tempfile::Builder::new().prefix("bowsprit-demo-").tempdir().context("a temporary folder cannot be made")?;
     let data = DataFolder::prepare(folder.path())?;
     fill(data.path(), args.port).context("the demo's files cannot be written")?;
-    let log_file = data.log_file();
-    let (log, warnings) = logging::start_quiet(log_file.clone());
-    let lifecycle = Lifecycle::new();
+    let logging = runtime::log::init(&LogOptions { file: Some(data.log_file()), ..LogOptions::default() });
     let environment = Environment {
         config: None,
         socket: None,
-        roll_over: {
-            let log = log.clone();
-            Arc::new(move || log.roll_over())
-        },
-        log_file: Some(log_file),
-        lifecycle: lifecycle.clone(),
-        warnings,
+        log: logging.handle.clone(),
+        lifecycle: Lifecycle::new(),
+        warnings: logging.warnings,
         data,
     };
-    let outcome = runtime()?.block_on(async {
-        tokio::spawn(Signals::install()?.watch(lifecycle.clone(), || std::process::exit(FORCED_EXIT_CODE)));
+    let outcome = commands::runtime()?.block_on(async {
+        watch_signals(&environment)?;
         let simulator = Simulator::start(printer_options(folder.path(), args.speed)).await.context("the simulated printer cannot start")?;
         introduce(folder.path(), args.port);
         let outcome = serve(&environment).await;
         simulator.stop().await;
         outcome
     });
-    log.flush();
+    drop(logging.flush_at_end);
     folder.close().context("the temporary folder could not be removed")?;
     say("\nThe demo's files are removed.");
     outcome.map(|()| ExitCode::SUCCESS)
