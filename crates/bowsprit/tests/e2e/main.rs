@@ -7,5 +7,17 @@
 // One task at a time uses these guards; nothing else waits for them.
 #![allow(clippy::await_holding_refcell_ref)]
 
+mod access;
+mod arguments;
+mod bridge;
+mod crash;
+mod database;
+mod golden;
 mod harness;
+mod hostile;
+mod http;
 mod jobs;
+mod process;
+mod rpc;
+mod trouble;
+mod vocabulary;

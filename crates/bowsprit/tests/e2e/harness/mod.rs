@@ -10,9 +10,8 @@ pub(crate) mod wait;
 pub(crate) mod ws;
 
 pub(crate) use form::Form;
-pub(crate) use http::{Http, Reply};
+pub(crate) use http::Http;
 pub(crate) use rpc::{Channel, Rpc, RpcError};
 pub(crate) use server::{Builder, TestServer};
 pub(crate) use unix::Unix;
-pub(crate) use wait::{DEADLINE, within};
-pub(crate) use ws::{Bridge, Ws};
+pub(crate) use wait::within;

@@ -74,9 +74,9 @@ impl Builder {
         self
     }
 
-    /// Further arguments of `serve`.
+    /// Arguments of `serve` besides the data folder; by default, no log file is written.
     pub(crate) fn args(mut self, args: &[&str]) -> Self {
-        self.args.extend(args.iter().map(ToString::to_string));
+        self.args = args.iter().map(ToString::to_string).collect();
         self
     }
 
@@ -114,7 +114,8 @@ impl Builder {
 async fn start_simulator(folder: &Path, speed: f64, faults: Vec<Fault>) -> Simulator {
     let quick = std::time::Duration::from_millis(50);
     let socket = folder.join("comms/firmware.sock");
-    Simulator::start(Options { speed, startup: quick, restart_gap: quick, faults, ..Options::new(socket) }).await.unwrap()
+    let log_file = Some(folder.join("logs/klippy.log"));
+    Simulator::start(Options { speed, startup: quick, restart_gap: quick, faults, log_file, ..Options::new(socket) }).await.unwrap()
 }
 
 struct ConfigFile {
@@ -150,7 +151,7 @@ impl TestServer {
             speed: 50.0,
             faults: Vec::new(),
             has_simulator: true,
-            args: Vec::new(),
+            args: vec!["-n".to_owned()],
             prepare: None,
         }
     }
@@ -181,7 +182,7 @@ impl TestServer {
     fn spawn(&mut self) {
         let stderr = File::options().create(true).append(true).open(self.stderr_path()).unwrap();
         let mut command = Command::new(BOWSPRIT);
-        command.arg("serve").arg("-d").arg(self.folder.path()).arg("-n").args(&self.args);
+        command.arg("serve").arg("-d").arg(self.folder.path()).args(&self.args);
         self.child = Some(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr).spawn().unwrap());
     }
 
@@ -328,6 +329,16 @@ impl Drop for TestServer {
             println!("--- standard error of the server ---\n{}", self.stderr());
         }
     }
+}
+
+/// Names of all files below a folder, hidden ones too.
+pub(crate) fn files_below(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let names = |path: PathBuf| match path.is_dir() {
+        true => files_below(&path),
+        false => vec![path.file_name().unwrap().to_string_lossy().into_owned()],
+    };
+    entries.flat_map(names).collect()
 }
 
 /// A port that was free a moment ago.
