@@ -11,6 +11,7 @@ use crate::metadata;
 const FLOORS: &[(&str, u8)] = &[
     ("protocol", 0),
     ("config", 0),
+    ("gcode", 0),
     ("runtime", 1),
     ("rpc", 1),
     ("store", 1),
