@@ -109,9 +109,6 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     };
     paths.watch(supervisor.tracker());
 
-    for warning in warnings.texts() {
-        tracing::warn!("{warning}");
-    }
     let administration = Administration::new(
         host.clone(),
         connections.clone(),
@@ -153,6 +150,9 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         welcome: transport::http::welcome_page(&welcome(&settings)),
     });
     listen(&gateway, &supervisor, &settings, environment, &warnings)?;
+    for warning in warnings.texts() {
+        tracing::warn!("{warning}");
+    }
     supervisor.spawn("firmware host link", move |stop| {
         let host = host.clone();
         async move { host.run(stop).await }
@@ -264,6 +264,16 @@ fn listen(
     environment: &Environment,
     warnings: &Warnings,
 ) -> Result<(), BuildError> {
+    let (host, port) = (settings.server.host.as_str(), settings.server.port);
+    let listener = transport::http::bind(host, port).or_else(|error| match error.kind() {
+        // An address that this machine does not have, or that is none: loopback still answers.
+        std::io::ErrorKind::AddrNotAvailable | std::io::ErrorKind::InvalidInput => {
+            warnings.add(format!("[server] host: cannot listen on {host} ({error}); listening on 127.0.0.1 only"));
+            transport::http::bind("127.0.0.1", port)
+        }
+        _ => Err(error),
+    });
+    let listener = listener.map_err(|error| BuildError(format!("cannot listen on {host} port {port}: {error}")))?;
     let path = environment.socket.clone().unwrap_or_else(|| environment.data.socket_file());
     match transport::socket::listen_unix(&path) {
         Ok(listener) => {
@@ -277,16 +287,6 @@ fn listen(
         }
         Err(error) => warnings.add(format!("The unix socket {} cannot be opened: {error}", path.display())),
     }
-    let (host, port) = (settings.server.host.as_str(), settings.server.port);
-    let listener = transport::http::bind(host, port).or_else(|error| match error.kind() {
-        // An address that this machine does not have, or that is none: loopback still answers.
-        std::io::ErrorKind::AddrNotAvailable | std::io::ErrorKind::InvalidInput => {
-            warnings.add(format!("[server] host: cannot listen on {host} ({error}); listening on 127.0.0.1 only"));
-            transport::http::bind("127.0.0.1", port)
-        }
-        _ => Err(error),
-    });
-    let listener = listener.map_err(|error| BuildError(format!("cannot listen on {host} port {port}: {error}")))?;
     let address = listener.local_addr().map(|address| address.to_string()).unwrap_or_default();
     tracing::info!(%address, socket = %path.display(), "ready for clients");
     supervisor.spawn_once("http", transport::http::serve(gateway.clone(), listener));

@@ -43,11 +43,18 @@ pub fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         warnings: logging.warnings,
         data,
     };
-    super::runtime()?.block_on(async {
+    let outcome = super::runtime()?.block_on(async {
         watch_signals(&environment)?;
         serve(&environment).await
-    })?;
-    Ok(ExitCode::SUCCESS)
+    });
+    // Into the log as well: it is what the owner of a service reads.
+    Ok(match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            tracing::error!("{error:#}");
+            ExitCode::FAILURE
+        }
+    })
 }
 
 /// Lets signals end the process: the first one in order, a second interrupt at once.
