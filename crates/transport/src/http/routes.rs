@@ -18,6 +18,9 @@ use crate::gateway::Gateway;
 use crate::limits::{MAX_BODY, MAX_STRANGER_BODY};
 use crate::{bridge, socket};
 
+/// Routes that are no operations.
+const FIXED: &[&str] = &["/", "/websocket", "/fwhostsocket", "/klippysocket", "/server/jsonrpc", "/server/files/upload"];
+
 /// What a request is after its body was split off.
 struct Head<'a> {
     path: &'a str,
@@ -65,6 +68,8 @@ async fn route(gateway: &Arc<Gateway>, admission: &Admission, request: Request) 
             let call = Arc::new(Call::http(admission.identity.clone(), gateway.connections.default_form(), Some(admission.address)));
             upload::receive(gateway.files.as_ref(), call, head.headers, body, &base_url).await
         }
+        // Known, but not by this verb.
+        (_, path) if FIXED.contains(&path) => Err(authorised(admission).err().unwrap_or_else(not_allowed)),
         (method, path) if path.starts_with("/server/files/") && !gateway.dispatcher.operations.has_route(path) => {
             file(gateway, &head, method).await
         }
@@ -193,9 +198,8 @@ fn strip_prefix<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
 }
 
 fn is_known(gateway: &Gateway, path: &str) -> bool {
-    let fixed = ["/", "/websocket", "/fwhostsocket", "/klippysocket", "/server/jsonrpc", "/server/files/upload"];
     let verbs = [Verb::Get, Verb::Post, Verb::Delete];
-    fixed.contains(&path)
+    FIXED.contains(&path)
         || path.starts_with("/server/files/")
         || verbs.into_iter().any(|verb| gateway.dispatcher.operations.route(verb, path).is_ok())
 }
