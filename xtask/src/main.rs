@@ -10,6 +10,7 @@
 
 mod deps;
 mod floors;
+mod limits;
 mod metadata;
 mod spdx;
 
@@ -24,6 +25,8 @@ fn main() -> ExitCode {
         "deps" => deps::check(&root()),
         "floors" => floors::check(&root()),
         "golden" => golden(),
+        "limits" => limits::page(&root())
+            .and_then(|page| Ok(std::fs::write(root().join("docs/limits.md"), page).map(|()| "docs/limits.md written".to_owned())?)),
         _ => {
             report("tasks: deps, floors, golden");
             return ExitCode::from(64);
@@ -53,6 +56,7 @@ fn report(text: &str) {
 
 /// Runs the tests that compare golden files, in the mode in which they write them.
 fn golden() -> anyhow::Result<String> {
+    std::fs::write(root().join("docs/limits.md"), limits::page(&root())?).context("docs/limits.md cannot be written")?;
     let status = Command::new(env!("CARGO"))
         .args(["test", "--package", "bowsprit", "--test", "e2e", "golden"])
         .env("UPDATE_GOLDEN", "1")

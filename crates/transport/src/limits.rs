@@ -65,8 +65,5 @@ pub const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 /// Text part of a multipart upload.
 pub const MAX_FORM_FIELD: u64 = 64 * 1024;
 
-/// Pieces of a download read ahead, each of [`DOWNLOAD_PIECE`] bytes.
-pub const DOWNLOAD_AHEAD: usize = 4;
-
 /// Piece in which files are read for sending.
-pub const DOWNLOAD_PIECE: usize = 64 * 1024;
+pub const DOWNLOAD_PIECE: usize = 128 * 1024;

@@ -11,8 +11,8 @@ use std::io::Write;
 /// Worker threads of the server: the print comes first, and one thread carries far more clients than a printer has.
 const WORKERS: usize = 2;
 
-/// Threads for disk work.
-const BLOCKING_THREADS: usize = 16;
+/// Threads for disk work, started when needed: more than all uploads that may be under way at once.
+const BLOCKING_THREADS: usize = 64;
 
 /// The runtime of every command.
 ///

@@ -1,29 +1,34 @@
-//! Bodies that we send: finished bytes, or a file read ahead in bounded pieces.
+//! Bodies that we send: finished bytes, or a file read piece by piece as the client takes it.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 
 use bytes::Bytes;
 use http_body::{Frame, SizeHint};
-use tokio::sync::mpsc;
+use tokio::task::{JoinHandle, spawn_blocking};
 
-use crate::limits::{DOWNLOAD_AHEAD, DOWNLOAD_PIECE};
+use crate::limits::DOWNLOAD_PIECE;
 
 /// The body of an answer.
 #[derive(Debug)]
 pub enum Body {
     /// All there is.
     Whole(Option<Bytes>),
-    /// Pieces of a file that a blocking thread reads ahead.
-    File {
-        /// Pieces, or the error that cut the file short.
-        pieces: mpsc::Receiver<io::Result<Bytes>>,
-        /// Bytes still to come.
-        left: u64,
-    },
+    /// A part of a file.
+    File(FilePart),
+}
+
+/// A part of a file on its way out. Between two pieces no thread waits: a client that takes them slowly costs nothing but the open file.
+#[derive(Debug)]
+pub struct FilePart {
+    file: Arc<File>,
+    position: u64,
+    left: u64,
+    reading: Option<JoinHandle<io::Result<Bytes>>>,
 }
 
 impl Body {
@@ -33,23 +38,29 @@ impl Body {
         Self::Whole(None)
     }
 
-    /// `length` bytes of `file` from `start`; reading stops when the peer goes away.
+    /// `length` bytes of `file` from `start`.
     #[must_use]
     pub fn file(file: File, start: u64, length: u64) -> Self {
-        let (sender, pieces) = mpsc::channel(DOWNLOAD_AHEAD);
-        tokio::task::spawn_blocking(move || {
-            let mut position = start;
-            let end = start + length;
-            while position < end {
-                let piece = read_piece(&file, position, end - position);
-                let size = piece.as_ref().map_or(0, Bytes::len) as u64;
-                position += size;
-                if sender.blocking_send(piece).is_err() || size == 0 {
-                    break;
-                }
-            }
+        Self::File(FilePart { file: Arc::new(file), position: start, left: length, reading: None })
+    }
+}
+
+impl FilePart {
+    fn poll_piece(&mut self, cx: &mut Context<'_>) -> Poll<Option<io::Result<Bytes>>> {
+        if self.left == 0 {
+            return Poll::Ready(None);
+        }
+        let reading = self.reading.get_or_insert_with(|| {
+            let (file, position, left) = (self.file.clone(), self.position, self.left);
+            spawn_blocking(move || read_piece(&file, position, left))
         });
-        Self::File { pieces, left: length }
+        let piece = ready!(Pin::new(reading).poll(cx)).unwrap_or_else(|error| Err(io::Error::other(error)));
+        self.reading = None;
+        if let Ok(piece) = &piece {
+            self.position += piece.len() as u64;
+            self.left -= piece.len() as u64;
+        }
+        Poll::Ready(Some(piece))
     }
 }
 
@@ -83,28 +94,45 @@ impl http_body::Body for Body {
     fn poll_frame(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         match self.get_mut() {
             Self::Whole(bytes) => Poll::Ready(bytes.take().filter(|bytes| !bytes.is_empty()).map(|bytes| Ok(Frame::data(bytes)))),
-            Self::File { pieces, left } => pieces.poll_recv(cx).map(|piece| {
-                piece.map(|piece| {
-                    piece.map(|bytes| {
-                        *left = left.saturating_sub(bytes.len() as u64);
-                        Frame::data(bytes)
-                    })
-                })
-            }),
+            Self::File(part) => part.poll_piece(cx).map(|piece| piece.map(|piece| piece.map(Frame::data))),
         }
     }
 
     fn is_end_stream(&self) -> bool {
         match self {
             Self::Whole(bytes) => bytes.as_ref().is_none_or(Bytes::is_empty),
-            Self::File { left, .. } => *left == 0,
+            Self::File(part) => part.left == 0,
         }
     }
 
     fn size_hint(&self) -> SizeHint {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
-            Self::File { left, .. } => SizeHint::with_exact(*left),
+            Self::File(part) => SizeHint::with_exact(part.left),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http_body_util::BodyExt;
+    use std::io::Write;
+
+    #[tokio::test]
+    async fn a_part_of_a_file_arrives_whole() {
+        let mut file = tempfile::tempfile().unwrap();
+        let content: Vec<u8> = (0..3 * DOWNLOAD_PIECE + 17).map(|index| (index % 251) as u8).collect();
+        file.write_all(&content).unwrap();
+        let body = Body::file(file, 5, content.len() as u64 - 10);
+        assert_eq!(http_body::Body::size_hint(&body).exact(), Some(content.len() as u64 - 10));
+        let sent = body.collect().await.unwrap().to_bytes();
+        assert_eq!(&sent[..], &content[5..content.len() - 5]);
+    }
+
+    #[tokio::test]
+    async fn a_file_that_became_shorter_breaks_the_body_off() {
+        let file = tempfile::tempfile().unwrap();
+        assert!(Body::file(file, 0, 10).collect().await.is_err());
     }
 }
