@@ -26,7 +26,7 @@ impl Target {
     }
 
     /// The process lives, answers, and has not grown.
-    async fn is_well(mut self) {
+    async fn must_be_well(mut self) {
         assert!(self.server.is_alive(), "the process ended");
         assert_eq!(self.server.http().get("/server/info").await.result()["klippy_state"], "ready");
         let after = self.server.resident_kib();
@@ -54,7 +54,7 @@ async fn deep_nesting() {
     let body = format!(r#"{{"namespace":"n","key":"k","value":{deep}}}"#);
     let reply = target.server.http().send("POST", "/server/database/item", &[("Content-Type", "application/json")], body.as_bytes()).await;
     assert_eq!(reply.error().0, 400);
-    target.is_well().await;
+    target.must_be_well().await;
 }
 
 #[tokio::test]
@@ -64,7 +64,7 @@ async fn oversize_websocket_messages() {
     // The server may close before everything is sent.
     let _ = ws.channel.frame(Message::text("x".repeat(11 * 1024 * 1024))).await;
     assert_eq!(ws.closed().await, Some(1009));
-    target.is_well().await;
+    target.must_be_well().await;
 }
 
 #[tokio::test]
@@ -77,7 +77,7 @@ async fn invalid_utf_8() {
     let reply = target.server.http().send("POST", "/server/database/item", &json, b"{\"namespace\":\"\xff\"}").await;
     assert_eq!(reply.error().0, 400);
     assert_eq!(target.server.http().get("/server/files/gcodes/%ff%fe.gcode").await.error().0, 400);
-    target.is_well().await;
+    target.must_be_well().await;
 }
 
 #[tokio::test]
@@ -95,7 +95,7 @@ async fn floods_of_headers() {
         sent += block.len();
     }
     assert!(sent < 64 * 1024 * 1024, "an endless header line was read to its end");
-    target.is_well().await;
+    target.must_be_well().await;
 }
 
 #[tokio::test]
@@ -103,7 +103,7 @@ async fn oversize_bodies() {
     let target = Target::start().await;
     let head = format!("POST /server/jsonrpc HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", 51 * 1024 * 1024);
     assert_eq!(target.server.http().raw(head.as_bytes()).await.unwrap().error().0, 413);
-    target.is_well().await;
+    target.must_be_well().await;
 }
 
 #[tokio::test]
@@ -153,7 +153,7 @@ async fn dribblers_and_half_open_connections() {
         connections.push(connection);
     }
     assert_eq!(target.server.ws().await.ok("printer.info", json!({})).await["state"], "ready");
-    target.is_well().await;
+    target.must_be_well().await;
     drop(connections);
 }
 
@@ -176,7 +176,7 @@ async fn rubbish_instead_of_http() {
         let reply = connection.reply(false).await;
         assert!(reply.is_none_or(|reply| reply.status >= 400), "{rubbish:?}");
     }
-    target.is_well().await;
+    target.must_be_well().await;
 }
 
 #[tokio::test]
@@ -186,7 +186,7 @@ async fn rubbish_on_the_unix_socket() {
     assert_eq!(unix.raw("\u{1}\u{2}nonsense").await["error"]["code"], -32700);
     assert_eq!(unix.raw("").await["error"]["code"], -32700);
     assert!(unix.ok("server.info", json!({})).await.is_object(), "the connection goes on");
-    target.is_well().await;
+    target.must_be_well().await;
 }
 
 #[tokio::test]
@@ -204,5 +204,37 @@ async fn floods_of_calls_that_nobody_reads() {
     // Either everything is taken in, or the server stops reading or closes: all three are fine.
     let _ = tokio::time::timeout(std::time::Duration::from_millis(1500), flood).await;
     assert_eq!(target.server.ws().await.ok("printer.info", json!({})).await["state"], "ready");
-    target.is_well().await;
+    target.must_be_well().await;
+}
+
+#[tokio::test]
+async fn a_client_that_stops_reading_is_let_go_and_others_get_everything() {
+    let target = Target::start().await;
+    let (mut stalled, mut reader) = (target.server.ws().await, target.server.ws().await);
+    stalled.ok("server.info", json!({})).await;
+    let control = target.server.printer();
+    let line = format!("M118 {}\n", "x".repeat(900));
+    let script = format!("{}M118 last", line.repeat(1000));
+    // About 25 MB of console lines: more than a connection's queue and the kernel's buffers hold together.
+    for _ in 0..25 {
+        control.run_gcode(&script).await.unwrap();
+        reader.notified_where("notify_gcode_response", |params| params[0].as_str().unwrap().ends_with("last")).await;
+        reader.forget();
+    }
+    assert_eq!(reader.ok("printer.info", json!({})).await["state"], "ready");
+    stalled.closed().await;
+    target.must_be_well().await;
+}
+
+#[tokio::test]
+async fn websockets_beyond_the_limit() {
+    let server = TestServer::builder().config("max_websocket_connections: 3").start().await;
+    let (mut first, _second) = (server.ws().await, server.ws().await);
+    let bridge = server.bridge().await.unwrap();
+    assert_eq!(server.try_ws(&[]).await.err(), Some(503));
+    assert_eq!(server.bridge().await.err(), Some(503));
+    drop(bridge);
+    let again = || async { server.try_ws(&[]).await.is_ok() };
+    until("a place is free again", again, |opened| *opened).await;
+    first.ok("server.info", json!({})).await;
 }

@@ -20,4 +20,5 @@ mod jobs;
 mod process;
 mod rpc;
 mod trouble;
+mod uploads;
 mod vocabulary;

@@ -35,7 +35,7 @@ async fn a_port_in_use_is_told() {
     let folder = data_folder(&format!("[server]\nhost: 127.0.0.1\nport: {}\n", server.port));
     let (code, _, errors) = outcome(&run(&["serve", "-n", "-d", folder.path().to_str().unwrap()]).await);
     assert_eq!(code, Some(1));
-    let message = format!("bowsprit: cannot listen on 127.0.0.1 port {}", server.port);
+    let message = format!("cannot listen on 127.0.0.1 port {}", server.port);
     assert!(errors.contains(&message), "{errors}");
 }
 

@@ -1,9 +1,15 @@
 //! Bad days: a firmware host that hangs, dies or talks rubbish; broken configurations and databases.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
 use simulator::Fault;
 
+use crate::harness::wait::until_within;
 use crate::harness::{Builder, RpcError, TestServer, within};
+
+/// For what takes longer than anything else, on purpose.
+const LONG: Duration = Duration::from_secs(20);
 
 /// A printer in real time, whose scripts wait as long as they say.
 fn slow_printer() -> Builder {
@@ -68,6 +74,20 @@ async fn a_hanging_host_does_not_hang_the_server() {
     assert_eq!(ws.ok("server.info", json!({})).await["klippy_state"], "ready", "nobody knows yet");
     server.printer().clear_all().await.unwrap();
     assert_eq!(ws.answer(stuck).await.unwrap()["state"], "ready");
+}
+
+/// The link waits 12 seconds before it gives a silent host up: less would cut off one that is only busy.
+#[tokio::test]
+async fn a_host_that_stays_silent_is_given_up_and_rejoined() {
+    let server = TestServer::start().await;
+    let mut ws = server.ws().await;
+    server.printer().inject(Fault::Hang { seconds: 0.0 }).await.unwrap();
+    let stuck = ws.begin("printer.gcode.script", json!({"script": "M115"})).await;
+    let look = || server.info();
+    until_within(LONG, "the host is given up", look, |info| info["klippy_state"] == "disconnected").await;
+    assert_eq!(ws.answer(stuck).await, Err(RpcError::new(503, "Klippy Disconnected")));
+    server.printer().clear_all().await.unwrap();
+    ws.notified("notify_klippy_ready").await;
 }
 
 /// Faults that pass: the server answers meanwhile and is ready again afterwards.
@@ -195,4 +215,24 @@ async fn a_damaged_database_is_set_aside() {
     server.ws().await.ok("server.database.post_item", item).await;
     let names: Vec<_> = std::fs::read_dir(server.path("database")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert!(names.iter().any(|name| name.to_string_lossy().starts_with("bowsprit.db.damaged-")), "{names:?}");
+}
+
+#[tokio::test]
+async fn a_database_that_cannot_be_opened_does_not_keep_the_server_down() {
+    let server =
+        TestServer::builder().prepare(|folder| std::fs::create_dir_all(folder.join("database/bowsprit.db/x")).unwrap()).start().await;
+    let info = server.info().await;
+    assert_eq!(info["failed_components"], json!(["database"]));
+    assert!(warns(&info, "bowsprit.db"), "{}", info["warnings"]);
+    assert_eq!(server.http().get("/printer/info").await.result()["state"], "ready");
+}
+
+#[tokio::test]
+async fn an_address_that_is_none_leaves_loopback() {
+    let mut server = TestServer::without_printer().await;
+    assert_eq!(server.stop().await, Some(0));
+    server.write_config(|text| text.replace("host: 127.0.0.1", "host: 300.1.2.3"));
+    server.start_again().await;
+    let info = server.info().await;
+    assert!(warns(&info, "300.1.2.3"), "{}", info["warnings"]);
 }

@@ -61,6 +61,13 @@ impl Connection {
         within("an HTTP answer", self.read_reply(is_head)).await
     }
 
+    /// Reads an interim answer (1xx), which has neither headers nor a body.
+    pub(crate) async fn interim(&mut self) -> Option<u16> {
+        let status = within("an interim answer", self.line()).await?.split(' ').nth(1)?.parse().ok()?;
+        self.line().await?;
+        Some(status)
+    }
+
     async fn read_reply(&mut self, is_head: bool) -> Option<Reply> {
         let status = self.line().await?.split(' ').nth(1)?.parse().ok()?;
         let mut headers = Vec::new();

@@ -24,6 +24,9 @@ const PORT_ATTEMPTS: u32 = 5;
 
 const TRUST_LOOPBACK: &str = "[authorization]\ntrusted_clients:\n    127.0.0.1\n";
 
+/// Fills a data folder.
+type Prepare = Box<dyn FnOnce(&Path)>;
+
 /// What a server is started with.
 pub(crate) struct Builder {
     config_name: &'static str,
@@ -33,7 +36,7 @@ pub(crate) struct Builder {
     faults: Vec<Fault>,
     has_simulator: bool,
     args: Vec<String>,
-    prepare: Option<Box<dyn FnOnce(&Path)>>,
+    prepare: Option<Prepare>,
 }
 
 impl Builder {

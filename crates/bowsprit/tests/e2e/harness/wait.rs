@@ -18,14 +18,24 @@ pub(crate) async fn within<T>(what: &str, future: impl Future<Output = T>) -> T 
 }
 
 /// Looks until `look` gives something that `is_wanted`; shows the last thing seen when it does not.
-pub(crate) async fn until<T: Debug, F: Future<Output = T>>(what: &str, mut look: impl FnMut() -> F, is_wanted: impl Fn(&T) -> bool) -> T {
+pub(crate) async fn until<T: Debug, F: Future<Output = T>>(what: &str, look: impl FnMut() -> F, is_wanted: impl Fn(&T) -> bool) -> T {
+    until_within(DEADLINE, what, look, is_wanted).await
+}
+
+/// [`until`] with another deadline.
+pub(crate) async fn until_within<T: Debug, F: Future<Output = T>>(
+    deadline: Duration,
+    what: &str,
+    mut look: impl FnMut() -> F,
+    is_wanted: impl Fn(&T) -> bool,
+) -> T {
     let start = Instant::now();
     loop {
         let seen = look().await;
         if is_wanted(&seen) {
             return seen;
         }
-        assert!(start.elapsed() < DEADLINE, "not within {DEADLINE:?}: {what}; last seen: {seen:?}");
+        assert!(start.elapsed() < deadline, "not within {deadline:?}: {what}; last seen: {seen:?}");
         sleep(LOOK).await;
     }
 }

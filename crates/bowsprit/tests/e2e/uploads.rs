@@ -1,0 +1,105 @@
+//! Uploads that must be refused, and what they leave: nothing.
+
+use serde_json::json;
+
+use crate::harness::server::files_below;
+use crate::harness::wait::until;
+use crate::harness::{Form, TestServer};
+
+/// Waits until nothing but these files is below the gcode root, hidden folders included.
+async fn only(server: &TestServer, expected: &[&str]) {
+    let look = || async {
+        let mut names = files_below(&server.path("gcodes"));
+        names.sort();
+        names
+    };
+    until("only the expected files", look, |names| names == expected).await;
+}
+
+#[tokio::test]
+async fn paths_that_lead_elsewhere() {
+    let server = TestServer::without_printer().await;
+    for (path, name) in [("", "../../evil.gcode"), ("", ".."), ("", ""), ("../..", "a.gcode"), ("", "none/a.gcode"), (".git", "a.gcode")] {
+        let form = Form::default().field("path", path).file(name, b"G28");
+        let (status, message) = server.http().upload(form).await.error();
+        assert!(status == 400 || status == 403, "{path:?} {name:?}: {status} {message}");
+    }
+    let outside = tempfile::tempdir().unwrap();
+    std::os::unix::fs::symlink(outside.path(), server.path("gcodes/link")).unwrap();
+    let form = Form::default().field("path", "link").file("a.gcode", b"G28");
+    assert_eq!(server.http().upload(form).await.error().0, 400);
+    assert_eq!(std::fs::read_dir(outside.path()).unwrap().count(), 0);
+    only(&server, &[]).await;
+}
+
+#[tokio::test]
+async fn roots_that_take_no_files() {
+    let server = TestServer::without_printer().await;
+    for root in ["logs", "none", "", "../gcodes"] {
+        assert_eq!(server.http().upload(Form::default().field("root", root).file("a.gcode", b"G28")).await.error().0, 400, "{root:?}");
+    }
+    only(&server, &[]).await;
+}
+
+#[tokio::test]
+async fn checksums_are_compared() {
+    let server = TestServer::without_printer().await;
+    let form = |sum: &str| Form::default().field("checksum", sum).file("a.gcode", b"G28");
+    assert_eq!(server.http().upload(form("00")).await.error().0, 422);
+    only(&server, &[]).await;
+    let (_, message) = server.http().upload(form("00")).await.error();
+    let calculated = message.rsplit(' ').next().unwrap().to_owned();
+    assert_eq!(server.http().upload(form(&calculated.to_uppercase())).await.status, 201);
+}
+
+#[tokio::test]
+async fn forms_that_are_none() {
+    let server = TestServer::without_printer().await;
+    let http = server.http();
+    let two = Form::default().file("a.gcode", b"1").file("b.gcode", b"2").body();
+    let none = Form::default().field("root", "gcodes").body();
+    let endless = Form::default().field("path", &"x".repeat(100_000)).file("a.gcode", b"1").body();
+    for (body, status) in [(two, 400), (none, 400), (b"rubbish".to_vec(), 400), (endless, 413)] {
+        let reply = http.send("POST", "/server/files/upload", &[("Content-Type", &Form::content_type())], &body).await;
+        assert_eq!(reply.error().0, status);
+    }
+    assert_eq!(http.send("POST", "/server/files/upload", &[("Content-Type", "text/plain")], b"G28").await.error().0, 400);
+    only(&server, &[]).await;
+}
+
+#[tokio::test]
+async fn names_of_any_script_are_kept() {
+    let server = TestServer::without_printer().await;
+    let mut ws = server.ws().await;
+    for name in ["ü ñ.gcode", "部品 (1).gcode", "a%20b+c.gcode", "emoji🚀.gcode"] {
+        server.upload(name, "G28").await;
+        assert_eq!(ws.notified("notify_filelist_changed").await[0]["item"]["path"], json!(name));
+        assert!(server.path("gcodes").join(name).is_file(), "{name}");
+    }
+    assert_eq!(server.http().get("/server/files/gcodes/%C3%BC%20%C3%B1.gcode").await.text(), "G28");
+}
+
+/// The action stays `create_file`: clients know it from replacing uploads, too.
+#[tokio::test]
+async fn a_second_upload_replaces_the_first() {
+    let server = TestServer::without_printer().await;
+    let mut ws = server.ws().await;
+    for content in ["G28", "G28 X"] {
+        server.upload("a.gcode", content).await;
+        assert_eq!(ws.notified("notify_filelist_changed").await[0]["action"], "create_file");
+        assert_eq!(server.http().get("/server/files/gcodes/a.gcode").await.text(), content);
+    }
+}
+
+#[tokio::test]
+async fn a_client_that_asks_first_is_told_to_go_on() {
+    let server = TestServer::without_printer().await;
+    let mut connection = server.http().connection().await;
+    let body = Form::default().file("a.gcode", b"G28").body();
+    let (kind, length) = (Form::content_type(), body.len());
+    let head = format!("Host: x\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\nExpect: 100-continue\r\n\r\n");
+    connection.send(format!("POST /server/files/upload HTTP/1.1\r\n{head}").as_bytes()).await;
+    assert_eq!(connection.interim().await, Some(100));
+    connection.send(&body).await;
+    assert_eq!(connection.reply(false).await.unwrap().status, 201);
+}
