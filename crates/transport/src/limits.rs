@@ -62,6 +62,9 @@ pub const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 /// Time to say goodbye to a peer.
 pub const CLOSE_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Time that a connection gets for the request under way when the server stops.
+pub const STOP_GRACE: Duration = Duration::from_secs(1);
+
 /// Text part of a multipart upload.
 pub const MAX_FORM_FIELD: u64 = 64 * 1024;
 

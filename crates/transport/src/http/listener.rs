@@ -14,7 +14,7 @@ use tokio::sync::Semaphore;
 
 use super::routes;
 use crate::gateway::Gateway;
-use crate::limits::{HEAD_TIMEOUT, MAX_HEAD, MAX_HEADERS, MAX_TCP_CONNECTIONS, TCP_USER_TIMEOUT_MS};
+use crate::limits::{HEAD_TIMEOUT, MAX_HEAD, MAX_HEADERS, MAX_TCP_CONNECTIONS, STOP_GRACE, TCP_USER_TIMEOUT_MS};
 
 /// Connections that the kernel holds for us until we accept them.
 const BACKLOG: u32 = 1024;
@@ -91,7 +91,8 @@ async fn connection(gateway: Arc<Gateway>, stream: TcpStream, peer: IpAddr) {
         _ = serving.as_mut() => {}
         () = stop.cancelled() => {
             serving.as_mut().graceful_shutdown();
-            let _ = serving.await;
+            // One that has not sent its first request, as browsers open them in advance, would never end.
+            let _ = tokio::time::timeout(STOP_GRACE, serving).await;
         }
     }
 }
