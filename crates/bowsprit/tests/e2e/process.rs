@@ -6,6 +6,7 @@ use rustix::process::Signal;
 use serde_json::json;
 
 use crate::harness::server::{BOWSPRIT, free_port};
+use crate::harness::wait::until;
 use crate::harness::{TestServer, within};
 
 /// Runs a command of the program to its end.
@@ -89,6 +90,27 @@ async fn sigterm_does_not_wait_for_a_script() {
     assert!(start.elapsed().as_secs_f64() < 6.0, "{:?}", start.elapsed());
 }
 
+/// Browsers open connections in advance; others wait in the middle of a request.
+#[tokio::test]
+async fn sigterm_does_not_wait_for_idle_clients() {
+    let mut server = TestServer::builder().speed(1.0).start().await;
+    let http = server.http();
+    let script = tokio::spawn(async move { http.try_send("POST", "/printer/gcode/script?script=G4%20P600000", &[], b"").await });
+    let mut connections = Vec::new();
+    for start in [&b""[..], b"GET /ser", b"GET /server/info HTTP/1.1\r\nHost: x\r\n\r\n", b"POST / HTTP/1.1\r\nContent-Length: 9\r\n\r\n{"]
+    {
+        let mut connection = http.connection().await;
+        connection.send(start).await;
+        connections.push(connection);
+    }
+    server.ws().await.ok("printer.info", json!({})).await;
+    let start = std::time::Instant::now();
+    assert_eq!(server.stop().await, Some(0));
+    assert!(start.elapsed().as_secs_f64() < 4.0, "{:?}", start.elapsed());
+    let answer = within("the end of the script", script).await.unwrap();
+    assert!(answer.is_none_or(|answer| answer.status == 503));
+}
+
 #[tokio::test]
 async fn sigint_ends_it_too() {
     let mut server = TestServer::without_printer().await;
@@ -104,11 +126,32 @@ async fn a_restart_reads_the_configuration_again() {
     assert_eq!(ws.ok("server.restart", json!({})).await, "ok");
     assert_eq!(ws.closed().await, Some(1001));
     let back = || async { server.http().try_send("GET", "/server/config", &[], b"").await.map(|reply| reply.result()) };
-    let seen = crate::harness::wait::until("the server is back", back, Option::is_some).await.unwrap();
+    let seen = until("the server is back", back, Option::is_some).await.unwrap();
     assert_eq!(seen["config"]["server"]["max_upload_size"], 7);
     server.wait_for_state("ready").await;
     assert!(server.is_alive(), "the same process");
     assert_eq!(server.ws().await.ok("printer.info", json!({})).await["state"], "ready");
+}
+
+#[tokio::test]
+async fn restarts_leave_nothing_behind() {
+    let server = TestServer::start().await;
+    let count = |folder: &str| std::fs::read_dir(format!("/proc/{}/{folder}", server.pid())).unwrap().count();
+    let restart = async || {
+        let mut ws = server.ws().await;
+        ws.ok("server.restart", json!({})).await;
+        ws.closed().await;
+        let back = || async { server.http().try_send("GET", "/server/info", &[], b"").await };
+        until("it is back", back, Option::is_some).await;
+        server.wait_for_state("ready").await;
+    };
+    restart().await;
+    let (files, memory) = (count("fd"), server.resident_kib());
+    for _ in 0..5 {
+        restart().await;
+    }
+    assert!(count("fd") <= files + 3, "{files} files open before, {} after", count("fd"));
+    assert!(server.resident_kib() < memory + 4096, "{memory} KiB before, {} after", server.resident_kib());
 }
 
 #[tokio::test]
@@ -117,7 +160,7 @@ async fn the_incumbents_flags_work_without_a_command() {
     let mut child = Command::new(BOWSPRIT).arg("-n").arg("-d").arg(folder.path()).stderr(std::process::Stdio::null()).spawn().unwrap();
     let socket = folder.path().join("comms/moonraker.sock");
     let connect = || async { tokio::net::UnixStream::connect(&socket).await.is_ok() };
-    let is_up = crate::harness::wait::until("the socket", connect, |up| *up).await;
+    let is_up = until("the socket", connect, |up| *up).await;
     child.kill().unwrap();
     child.wait().unwrap();
     assert!(is_up);

@@ -251,7 +251,8 @@ impl TestServer {
         line.split_whitespace().next().unwrap().parse().unwrap()
     }
 
-    fn pid(&self) -> u32 {
+    /// Id of the process.
+    pub(crate) fn pid(&self) -> u32 {
         self.child.as_ref().unwrap().id()
     }
 
