@@ -74,6 +74,8 @@ pub struct Settings {
     pub report: ConfigReport,
     /// For server info.
     pub warnings: Vec<String>,
+    /// True when every value could be used; options and sections that nobody knows do not count.
+    pub is_sound: bool,
 }
 
 impl Settings {
@@ -98,7 +100,7 @@ impl Settings {
         };
         let Chosen { document, source, problems: _, warnings } = config::load_or_last_good(&path, &Disk);
         let settings = Self::read(data, &document, is_upstream_config(&path), warnings);
-        if source == Source::Main && settings.warnings.is_empty() {
+        if source == Source::Main && settings.is_sound {
             keep_as_last_good(&path, &document);
         }
         settings
@@ -128,13 +130,14 @@ impl Settings {
         ] {
             config.insert(section.to_owned(), Value::Object(options));
         }
+        let is_sound = reader.problems.is_empty();
         warnings.extend(reader.problems.iter().map(ToString::to_string));
         warnings.extend(reader.warnings.iter().map(ToString::to_string));
         warnings.extend(config::unparsed(document, &reader.usage));
         let files = document.files().iter().map(|file| server::ConfigFile::new(file.name.clone(), file.sections.clone())).collect();
         let orig: BTreeMap<_, _> = document.orig().into_iter().collect();
         let report = ConfigReport { config: Value::Object(config), orig: serde_json::to_value(orig).unwrap_or_default(), files };
-        Self { server, authorization, file_manager, data_store, is_upstream, report, warnings }
+        Self { server, authorization, file_manager, data_store, is_upstream, report, warnings, is_sound }
     }
 }
 
@@ -163,7 +166,7 @@ fn secrets(data: &DataFolder, warnings: &mut Vec<String>) -> Secrets {
     }
 }
 
-/// Keeps a configuration that gave no warning at all, so that a later broken one can be replaced by it.
+/// Keeps a configuration without faults, so that a later broken one can be replaced by it.
 fn keep_as_last_good(path: &Path, document: &Document) {
     let backup = config::backup_path(path);
     let text = document.to_text();
@@ -200,6 +203,18 @@ mod tests {
         assert_eq!(settings.server.port, 7999);
         assert!(settings.warnings[0].contains("has errors"), "{:?}", settings.warnings);
         assert!(settings.warnings.iter().any(|warning| warning.contains("bowsprit.conf:1:")), "{:?}", settings.warnings);
+    }
+
+    #[test]
+    fn sections_that_nobody_knows_do_not_keep_a_configuration_from_being_good() {
+        let (_keep, data, path) = data("[server]\nport: 7999\n[update_manager]\nchannel: dev\n");
+        assert_eq!(Settings::load(&data, None).warnings.len(), 1);
+        std::fs::write(&path, "[server\nport: 1\n").unwrap();
+        assert_eq!(Settings::load(&data, None).server.port, 7999);
+        std::fs::write(&path, "[server]\nport: many\n").unwrap();
+        Settings::load(&data, None);
+        std::fs::write(&path, "[server\n").unwrap();
+        assert_eq!(Settings::load(&data, None).server.port, 7999, "a faulty value is not kept");
     }
 
     #[test]
