@@ -78,12 +78,12 @@ async fn connection(gateway: Arc<Gateway>, stream: TcpStream, peer: IpAddr) {
         let gateway = gateway.clone();
         async move { Ok::<_, Infallible>(routes::handle(gateway, peer, request).await) }
     });
+    // Without `pipeline_flush`: it holds an answer back while anything follows the request, be it only a line break.
     let serving = http1::Builder::new()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(MAX_HEAD)
         .max_headers(MAX_HEADERS)
-        .pipeline_flush(true)
         .serve_connection(TokioIo::new(stream), service)
         .with_upgrades();
     let mut serving = std::pin::pin!(serving);
