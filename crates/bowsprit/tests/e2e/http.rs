@@ -56,6 +56,21 @@ async fn connections_are_kept_and_pipelined() {
     assert_eq!(statuses, [200, 404, 200]);
 }
 
+/// Small clients send a line break after a body; others begin the next request in the same packet.
+#[tokio::test]
+async fn what_follows_a_request_does_not_delay_its_answer() {
+    let server = TestServer::without_printer().await;
+    let post = "POST /server/jsonrpc HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\n{}";
+    for rest in ["", "\r\n", "GET /server/in"] {
+        let mut connection = server.http().connection().await;
+        connection.send(format!("{post}{rest}").as_bytes()).await;
+        assert_eq!(connection.reply(false).await.unwrap().status, 200, "{rest:?}");
+        let end = if rest.is_empty() || rest == "\r\n" { "GET /server/info" } else { "fo" };
+        connection.send(format!("{end} HTTP/1.1\r\nHost: x\r\n\r\n").as_bytes()).await;
+        assert_eq!(connection.reply(false).await.unwrap().result()["klippy_state"], "disconnected", "{rest:?}");
+    }
+}
+
 #[tokio::test]
 async fn old_clients_are_answered() {
     let server = TestServer::without_printer().await;
