@@ -119,8 +119,10 @@ async fn pump(gateway: &Gateway, mut socket: Socket, mut host: UnixStream) {
             () = gateway.stop.cancelled() => break Some("Server Shutdown"),
         }
     };
-    if let Some(reason) = reason {
-        let _ = timeout(CLOSE_TIMEOUT, close(&mut socket, CloseCode::Away, reason)).await;
+    match reason {
+        Some(reason) => drop(timeout(CLOSE_TIMEOUT, close(&mut socket, CloseCode::Away, reason)).await),
+        // The answer to the client's own goodbye leaves with this.
+        None => drop(timeout(CLOSE_TIMEOUT, socket.flush()).await),
     }
 }
 
