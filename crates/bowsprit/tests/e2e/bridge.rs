@@ -5,6 +5,7 @@ use simulator::Fault;
 use tokio_tungstenite::tungstenite::{Bytes, Message};
 
 use crate::harness::TestServer;
+use crate::harness::ws::goodbye;
 
 #[tokio::test]
 async fn both_routes_pass_requests_through() {
@@ -48,6 +49,14 @@ async fn the_bridge_ends_with_the_firmware_host() {
     assert_eq!(bridge.0.closed().await, Some(1001));
     server.wait_for_state("disconnected").await;
     assert_eq!(server.bridge().await.err(), Some(503));
+}
+
+#[tokio::test]
+async fn a_goodbye_is_answered() {
+    let server = TestServer::start().await;
+    let mut bridge = server.bridge().await.unwrap();
+    bridge.0.frame(goodbye()).await.unwrap();
+    assert_eq!(bridge.0.closed().await, Some(1000));
 }
 
 #[tokio::test]

@@ -6,6 +6,8 @@ use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
 use tokio_tungstenite::tungstenite::http::{HeaderName, HeaderValue};
+use tokio_tungstenite::tungstenite::protocol::CloseFrame;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
 
 use super::rpc::{Channel, Rpc};
@@ -22,6 +24,11 @@ pub(crate) type Ws = Rpc<Frames>;
 
 /// A client on a bridge websocket: raw documents of the firmware host.
 pub(crate) struct Bridge(pub(crate) Frames);
+
+/// The frame with which a client ends an orderly connection.
+pub(crate) fn goodbye() -> Message {
+    Message::Close(Some(CloseFrame { code: CloseCode::Normal, reason: "".into() }))
+}
 
 impl Frames {
     /// Opens a websocket; a refusal gives its HTTP status.
