@@ -115,7 +115,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         warnings.clone(),
         Parts {
             components: COMPONENTS.iter().map(ToString::to_string).collect(),
-            failed_components,
+            failed_components: failed_components.into(),
             directories: {
                 let files = files.clone();
                 Box::new(move || files.registered_directories())

@@ -23,8 +23,8 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
     let store = Store::in_memory(&[]).map_err(|error| error.to_string())?;
     let files = build::open_files(data, settings, &connections, &printer).map_err(|error| error.0)?;
     let parts = Parts {
-        components: Vec::new(),
-        failed_components: Vec::new(),
+        components: Arc::default(),
+        failed_components: Arc::default(),
         directories: Box::new(Vec::new),
         roll_over: Arc::new(|| Box::pin(async { Ok(()) })),
         restart: Box::new(|| {}),

@@ -19,8 +19,8 @@ use crate::warnings::Warnings;
 pub struct ServerInfo {
     fwhost_connected: bool,
     fwhost_state: FwhostState,
-    components: Vec<String>,
-    failed_components: Vec<String>,
+    components: Arc<[String]>,
+    failed_components: Arc<[String]>,
     registered_directories: Vec<String>,
     warnings: Vec<String>,
     websocket_count: usize,
@@ -68,9 +68,9 @@ type Restart = Box<dyn Fn() + Send + Sync>;
 /// What administration needs to know and do, made by the build.
 pub struct Parts {
     /// Names of loaded components.
-    pub components: Vec<String>,
+    pub components: Arc<[String]>,
     /// Names of components that failed to load.
-    pub failed_components: Vec<String>,
+    pub failed_components: Arc<[String]>,
     /// Names of the registered file roots.
     pub directories: Directories,
     /// Rolls over our own log.

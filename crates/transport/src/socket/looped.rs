@@ -65,10 +65,13 @@ async fn serve<S: MessageStream>(stream: &mut S, connection: &Arc<Connection>, d
     let mut pings = interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
     pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut heard = Instant::now();
+    // Most wake-ups are for writing; looking for arrivals costs a cleared buffer, so it waits until there is something.
+    let mut readable = true;
     loop {
         // What has arrived together is answered together: answers of a burst leave in one go.
         let mut arrived = 0;
-        while arrived < READ_BATCH
+        while readable
+            && arrived < READ_BATCH
             && let Some(arrival) = stream.take()
         {
             arrived += 1;
@@ -91,8 +94,9 @@ async fn serve<S: MessageStream>(stream: &mut S, connection: &Arc<Connection>, d
         if arrived == READ_BATCH {
             continue;
         }
+        readable = false;
         tokio::select! {
-            () = stream.ready() => {}
+            () = stream.ready() => readable = true,
             () = outbox.filled() => {}
             _ = pings.tick(), if S::EXPECTS_PONGS => {
                 if heard.elapsed() > SILENCE_LIMIT {
