@@ -80,6 +80,7 @@ pub struct DemoArgs {
 
 /// Flags of `simulate`.
 #[derive(Debug, Args)]
+#[command(after_help = fault_help())]
 pub struct SimulateArgs {
     /// Unix socket to listen on.
     #[arg(long, value_name = "FILE")]
@@ -136,6 +137,11 @@ impl ServeArgs {
     }
 }
 
+fn fault_help() -> String {
+    let lines: Vec<String> = simulator::FAULT_HELP.iter().map(|(usage, meaning)| format!("  {usage:24} {meaning}")).collect();
+    format!("Faults:\n{}", lines.join("\n"))
+}
+
 /// `~/printer_data`.
 pub fn default_data_path() -> PathBuf {
     std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from).join("printer_data")
@@ -187,5 +193,13 @@ mod tests {
         let cli = Cli::parse_from(["bowsprit", "simulate", "--socket", "/s", "--speed", "20", "--fault", "config-error"]);
         assert!(matches!(cli.command, Some(Command::Simulate(args)) if args.fault.len() == 1));
         assert!(matches!(Cli::parse_from(["bowsprit", "serve", "-d", "/x"]).command, Some(Command::Serve(_))));
+    }
+
+    #[test]
+    fn every_fault_is_documented() {
+        let page = include_str!("../../../docs/simulator.md");
+        for (usage, meaning) in simulator::FAULT_HELP {
+            assert!(page.contains(&format!("| `{usage}` | {meaning} |")), "{usage}");
+        }
     }
 }

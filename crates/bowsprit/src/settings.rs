@@ -258,4 +258,11 @@ mod tests {
         }
         assert_eq!(settings.report.orig["server"]["klippy_uds_address"], "/run/k.sock");
     }
+
+    #[test]
+    fn the_example_has_no_problems() {
+        let (_keep, data, path) = data(include_str!("../../../examples/bowsprit.conf"));
+        assert_eq!(Settings::check(&data, &path), Vec::<String>::new());
+        assert_eq!(Settings::load(&data, None).authorization.trusted_clients, ["127.0.0.1", "::1"]);
+    }
 }
