@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use protocol::event::{FileAction, FileItem};
+use protocol::event::{FileAction, FileItem, FilelistChange, SourceItem};
 use rpc::{Access, Registry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -52,12 +52,61 @@ struct RootInfo {
     permissions: Permissions,
 }
 
+/// Parameters of the deletion of a folder.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct DeleteFolderParams {
+    /// Path, beginning with its root.
+    path: String,
+    /// Deletes what is in it, too.
+    #[serde(default)]
+    force: bool,
+}
+
+/// Parameters of move and copy.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct RelocateParams {
+    /// What, beginning with its root.
+    source: String,
+    /// Whereto, beginning with its root.
+    dest: String,
+}
+
+/// Parameters of an archive.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct ZipParams {
+    /// The archive, beginning with a writable root; default `config/collection-YYYYMMDD-HHMMSS.zip`.
+    dest: Option<String>,
+    /// Files and folders, each beginning with its root. Of a folder, the files directly in it.
+    items: Vec<String>,
+    /// Does not compress.
+    #[serde(default)]
+    store_only: bool,
+}
+
 /// Result of operations that change one thing.
 #[derive(Debug, Serialize, JsonSchema)]
 struct Changed {
-    /// The thing.
+    /// The thing as it is now.
     item: FileItem,
+    /// Where it was, when it moved.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    source_item: Option<SourceItem>,
     /// What happened to it.
+    action: FileAction,
+}
+
+impl From<FilelistChange> for Changed {
+    fn from(FilelistChange { action, item, source_item }: FilelistChange) -> Self {
+        Self { item, source_item, action }
+    }
+}
+
+/// Result of making an archive.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Archived {
+    /// The archive.
+    destination: FileItem,
+    /// `zip_files`.
     action: FileAction,
 }
 
@@ -82,14 +131,57 @@ impl Files {
             .access(Access::View)
             .doc("Files and folders directly in one folder, and the space on its disk.")
             .handle(self, |files, _, params: DirectoryParams| async move { files.directory(params.path).await });
+        self.register_changes(registry);
+    }
+
+    fn register_changes(self: &Arc<Self>, registry: &mut Registry) {
+        registry
+            .op("server.files.post_directory")
+            .post("/server/files/directory")
+            .access(Access::Control)
+            .doc("Makes a folder; its parent must be there.")
+            .handle(
+                self,
+                |files, call, params: PathParams| async move { files.create_directory(params.path, &call).await.map(Changed::from) },
+            );
+        registry
+            .op("server.files.delete_directory")
+            .delete("/server/files/directory")
+            .access(Access::Control)
+            .doc("Deletes a folder; with `force`, also when something is in it.")
+            .handle(self, |files, call, params: DeleteFolderParams| async move {
+                files.delete_directory(params.path, params.force, &call).await.map(Changed::from)
+            });
+        registry
+            .op("server.files.move")
+            .post("/server/files/move")
+            .access(Access::Control)
+            .doc("Moves or renames a file or folder. An existing folder takes it in, an existing file is replaced.")
+            .handle(self, |files, call, params: RelocateParams| async move {
+                files.relocate(params.source, params.dest, &call).await.map(Changed::from)
+            });
+        registry
+            .op("server.files.copy")
+            .post("/server/files/copy")
+            .access(Access::Control)
+            .doc("Copies a file, over or into what is there, or a folder to a new place.")
+            .handle(self, |files, call, params: RelocateParams| async move {
+                files.copy(params.source, params.dest, &call).await.map(Changed::from)
+            });
+        registry
+            .op("server.files.zip")
+            .post("/server/files/zip")
+            .access(Access::Control)
+            .doc("Makes a ZIP archive of files and folders.")
+            .handle(self, |files, call, params: ZipParams| async move {
+                let destination = files.zip(params.dest, params.items, params.store_only, &call).await?;
+                Ok(Archived { destination, action: FileAction::ZipFiles })
+            });
         registry
             .op("server.files.delete_file")
             .access(Access::Control)
             .doc("Deletes a file. Over HTTP: DELETE of the file's own address.")
-            .handle(self, |files, call, params: PathParams| async move {
-                let item = files.delete_file(params.path, &call).await?;
-                Ok(Changed { item, action: FileAction::DeleteFile })
-            });
+            .handle(self, |files, call, params: PathParams| async move { files.delete_file(params.path, &call).await.map(Changed::from) });
     }
 
     fn root_infos(&self) -> Vec<RootInfo> {

@@ -1,6 +1,6 @@
 //! Small durable steps on the disk: temporary files that clean up after themselves, rename, sync of folders.
 
-use std::fs::{self, File};
+use std::fs::{self, File, FileTimes};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -51,31 +51,51 @@ impl Drop for TempFile {
     }
 }
 
-/// Copies to the target's file system, then renames there. The caller holds the lock of all changes, so nobody else uses the folder.
-fn copy_beside(source: &Path, target: &Path) -> io::Result<()> {
+/// Copies a file, times and mode included, to the target's file system, then renames there.
+pub(crate) fn copy_beside(source: &Path, target: &Path) -> io::Result<()> {
+    place_beside(target, |copy| copy_file(source, copy))
+}
+
+/// Lets `make` make something in a hidden folder beside the target, then renames it there. What `make` leaves must be synced. The caller holds
+/// the lock of all changes, so nobody else uses the folder.
+pub(crate) fn place_beside(target: &Path, make: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
     let parent = target.parent().ok_or(io::ErrorKind::InvalidInput)?;
     let folder = parent.join(COPY_FOLDER);
-    let copied = copy_into(source, &folder, target);
+    let copy = folder.join(COPY_NAME);
+    let placed =
+        ensure_folder(&folder).and_then(|()| remove_any(&copy)).and_then(|()| make(&copy)).and_then(|()| fs::rename(&copy, target));
+    if placed.is_err() {
+        // The first fault is the one to tell.
+        let _ = remove_any(&copy);
+    }
     // Only empty folders can be removed this way, and a failure costs nothing but an empty hidden folder.
     let _ = fs::remove_dir(&folder);
-    copied?;
+    placed?;
     sync_parent(target)
 }
 
-fn copy_into(source: &Path, folder: &Path, target: &Path) -> io::Result<()> {
-    ensure_folder(folder)?;
-    let path = folder.join(COPY_NAME);
-    match fs::remove_file(&path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
+/// Copies content, times and mode of a file to a new one and syncs it.
+pub(crate) fn copy_file(source: &Path, target: &Path) -> io::Result<()> {
+    let mut from = File::open(source)?;
+    let metadata = from.metadata()?;
+    let mut to = File::options().write(true).create_new(true).open(target)?;
+    io::copy(&mut from, &mut to)?;
+    to.set_permissions(metadata.permissions())?;
+    to.set_times(FileTimes::new().set_modified(metadata.modified()?))?;
+    to.sync_all()
+}
+
+/// Removes a file, a link or a folder with all its content; nothing there is no error.
+pub(crate) fn remove_any(path: &Path) -> io::Result<()> {
+    let removed = match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => fs::remove_dir_all(path),
+        Ok(_) => fs::remove_file(path),
+        Err(error) => Err(error),
+    };
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        other => other,
     }
-    let mut copy = TempFile::create(path)?;
-    io::copy(&mut File::open(source)?, &mut copy.file)?;
-    copy.file.sync_all()?;
-    let Some(path) = &copy.path else { return Err(io::Error::other("the temporary file has gone")) };
-    fs::rename(path, target)?;
-    copy.path = None;
-    Ok(())
 }
 
 /// Makes a folder when it is not there.

@@ -5,7 +5,7 @@
 //!         \           /
 //!          Files: async handle, one lock for all changes     service.rs
 //!             |  blocking threads only, below this line
-//!   list  delete  download  upload::{writer → place}
+//!   list  download  delete  folder  relocate  archive  upload::{writer → place}
 //!             |
 //!          Library: roots, reserved paths, RootPath          library.rs
 //!             |
@@ -14,9 +14,11 @@
 //! A request reaches a file only by `Library::resolve`. Source: document 2 *Files*, wire/2-files-jobs.md sections 1 and 2.
 
 mod api;
+mod archive;
 mod delete;
 mod disk;
 mod download;
+mod folder;
 pub mod item;
 pub mod kind;
 mod library;
@@ -24,13 +26,16 @@ pub mod list;
 pub mod path;
 mod print;
 mod refusal;
+mod relocate;
 pub mod root;
 mod service;
 mod settings;
 #[cfg(test)]
 mod testing;
+mod tree;
 mod upload;
 
+pub use archive::MAX_ARCHIVED_FILES;
 pub use download::Log;
 pub use print::{NoPrinter, PrintControl};
 pub use root::{Permissions, Reserved, Root};

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 use protocol::ApiError;
-use protocol::event::FileItem;
+use protocol::event::{FileItem, SourceItem};
 
 use crate::item;
 use crate::path::{MAX_PATH_BYTES, OWN_PREFIX, PathFault, RelPath, RequestPath};
@@ -39,6 +39,11 @@ impl RootPath {
     /// `root/relative`, as requests write it.
     pub(crate) fn public(&self) -> String {
         if self.relative.is_root() { self.root.name.clone() } else { format!("{}/{}", self.root.name, self.relative) }
+    }
+
+    /// The place that a moved thing had.
+    pub(crate) fn source_item(&self) -> SourceItem {
+        SourceItem { path: self.relative.to_string(), root: self.root.name.clone() }
     }
 
     /// The item for a thing that is gone.
@@ -186,6 +191,32 @@ impl Library {
         let root = self.root(GCODES)?;
         let relative = RelPath::parse(&name?).ok().filter(|relative| !relative.is_root())?;
         real_path(&relative.below(&root.path)).ok()
+    }
+
+    /// True when a path is the loaded file or a folder with it, under the name that the print job uses or after resolving links.
+    pub(crate) fn holds_loaded(&self, path: &RootPath, name: Option<&str>) -> bool {
+        let named = || {
+            let root = self.root(GCODES)?;
+            let relative = RelPath::parse(name?).ok().filter(|relative| !relative.is_root())?;
+            Some(real_path(&relative.parent().below(&root.path)).ok()?.join(relative.name()))
+        };
+        let places = [named(), self.loaded(name.map(str::to_owned))];
+        places.iter().flatten().any(|place| place.starts_with(&path.real) || place.starts_with(&path.entry))
+    }
+
+    /// Refuses to remove, move or overwrite a folder with something reserved in it.
+    ///
+    /// # Errors
+    /// 403.
+    pub(crate) fn refuse_reserved_below(&self, path: &RootPath) -> Result<(), ApiError> {
+        let all = self.reserved.read();
+        match all.iter().find(|reserved| reserved.path.starts_with(&path.real) || reserved.path.starts_with(&path.entry)) {
+            Some(reserved) => {
+                let (file, name) = (path.relative.name().to_owned(), reserved.name.clone());
+                Err(Refusal::Reserved { file, name }.for_operation(""))
+            }
+            None => Ok(()),
+        }
     }
 }
 

@@ -64,24 +64,24 @@ pub(crate) fn disk_usage(path: &Path) -> io::Result<DiskUsage> {
 }
 
 /// One entry of a folder, links followed.
-struct Found {
-    name: String,
-    real: PathBuf,
+pub(crate) struct Found {
+    pub(crate) name: String,
+    pub(crate) real: PathBuf,
     linked: bool,
-    metadata: Metadata,
-    permissions: Permissions,
+    pub(crate) metadata: Metadata,
+    pub(crate) permissions: Permissions,
 }
 
 /// Reads folders of one root.
-struct FolderReader<'l> {
-    library: &'l Library,
-    root: &'l Root,
+pub(crate) struct FolderReader<'l> {
+    pub(crate) library: &'l Library,
+    pub(crate) root: &'l Root,
 }
 
 impl FolderReader<'_> {
     /// The entries of a folder (its resolved path) that clients may know of. Broken links, links out of the root and names that are no UTF-8, so
     /// that no request could name them, are left out.
-    fn read(&self, folder: &Path) -> io::Result<impl Iterator<Item = Found>> {
+    pub(crate) fn read(&self, folder: &Path) -> io::Result<impl Iterator<Item = Found>> {
         let of_folder = self.library.permissions(self.root, folder);
         let guarded = self.library.has_reservation_below(folder);
         let entries = fs::read_dir(folder)?;

@@ -91,3 +91,14 @@ pub(crate) fn failed(kind: ErrorKind, what: &str, error: &io::Error) -> ApiError
 fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
 }
+
+/// The answer for a change that the file system refused: 507 when the disk is full, else 400 with the system's own text.
+pub(crate) fn system(error: &io::Error) -> ApiError {
+    let kind = if is_full(error) { ErrorKind::Storage } else { ErrorKind::BadRequest };
+    ApiError::new(kind, error.to_string())
+}
+
+/// The answer for changes that would touch the loaded file.
+pub(crate) fn in_use() -> ApiError {
+    ApiError::forbidden("File currently in use")
+}

@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
-use protocol::event::{FileAction, FileItem, FilelistChange};
+use protocol::event::{FileAction, FileItem, FilelistChange, SourceItem};
 use protocol::vocabulary::SECRETS_FILE;
 use protocol::{ApiError, Event};
 use rpc::transfer::{Boxed, Download, FileTransfer, Upload};
 use rpc::{Call, Connections};
 
+use crate::disk;
 use crate::download::{self, Log, LogPaths};
 use crate::item::FileInfo;
 use crate::kind;
@@ -21,7 +22,8 @@ use crate::print::PrintControl;
 use crate::root::{CONFIG, GCODES, LOGS, Reserved, Root};
 use crate::settings::FilesSettings;
 use crate::upload::{self, Spool};
-use crate::{delete, disk};
+
+mod changes;
 
 /// Folders of the data folder that clients never see.
 const RESERVED_FOLDERS: &[&str] = &["database", "certs", "systemd", "backup"];
@@ -109,7 +111,7 @@ impl Files {
             Ok(root.ok().filter(|_| moved).and_then(|root| files.library.item(&root).ok()))
         });
         if let Ok(Some(item)) = moved.await {
-            self.announce(FileAction::RootUpdate, item);
+            self.announce(FilelistChange { action: FileAction::RootUpdate, item, source_item: None });
         }
     }
 
@@ -169,30 +171,13 @@ impl Files {
         blocking(move || list::directory(&files.library, &path)).await
     }
 
-    /// Deletes a file, named with its root; clients are told after the answer.
-    ///
-    /// # Errors
-    /// 400, 403 and 405: wire/2-files-jobs.md section 1.5.
-    pub async fn delete_file(self: &Arc<Self>, path: String, call: &Call) -> Result<FileItem, ApiError> {
-        let files = self.clone();
-        // The guard moves to the thread: a caller who leaves must not open the lock while the disk is still busy.
-        let changes = self.changes.clone().lock_owned().await;
-        let item = blocking(move || {
-            let _changes = changes;
-            delete::delete_file(&files.library, &path, files.print.loaded_file())
-        })
-        .await?;
-        self.announce_after(call, FileAction::DeleteFile, item.clone());
-        Ok(item)
-    }
-
     /// Tells all clients of a change once the call that made it is answered.
-    pub(crate) fn announce_after(self: &Arc<Self>, call: &Call, action: FileAction, item: FileItem) {
-        call.hold_until_answered(Announcement { files: self.clone(), change: Some((action, item)) });
+    pub(crate) fn announce_after(self: &Arc<Self>, call: &Call, action: FileAction, item: FileItem, source_item: Option<SourceItem>) {
+        call.hold_until_answered(Announcement { files: self.clone(), change: Some(FilelistChange { action, item, source_item }) });
     }
 
-    fn announce(&self, action: FileAction, item: FileItem) {
-        self.connections.emit(&Event::FilelistChanged(FilelistChange { action, item, source_item: None }));
+    fn announce(&self, change: FilelistChange) {
+        self.connections.emit(&Event::FilelistChanged(change));
     }
 
     fn warn(&self, warning: String) {
@@ -207,13 +192,13 @@ impl Files {
 /// A notification that is sent when it is dropped.
 struct Announcement {
     files: Arc<Files>,
-    change: Option<(FileAction, FileItem)>,
+    change: Option<FilelistChange>,
 }
 
 impl Drop for Announcement {
     fn drop(&mut self) {
-        if let Some((action, item)) = self.change.take() {
-            self.files.announce(action, item);
+        if let Some(change) = self.change.take() {
+            self.files.announce(change);
         }
     }
 }
@@ -237,7 +222,7 @@ impl FileTransfer for Transfer {
     }
 }
 
-async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, ApiError> + Send + 'static) -> Result<T, ApiError> {
+pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, ApiError> + Send + 'static) -> Result<T, ApiError> {
     tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
         tracing::error!(%error, "a file operation ended abnormally");
         Err(ApiError::internal("The file operation failed"))

@@ -14,7 +14,7 @@ async fn a_deleted_file_is_gone_and_told_after_the_answer() {
     let bench = Bench::new();
     bench.write("gcodes/sub/a.gcode", "G28");
     let call = Call::internal();
-    let item = bench.files.delete_file("gcodes/sub/a.gcode".into(), &call).await.unwrap();
+    let item = bench.files.delete_file("gcodes/sub/a.gcode".into(), &call).await.unwrap().item;
     assert!(!bench.path("gcodes/sub/a.gcode").exists());
     assert!(bench.notifications().is_empty(), "the answer comes first");
     drop(call);

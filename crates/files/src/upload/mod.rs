@@ -34,6 +34,7 @@ pub(crate) use spool::SPOOL_FOLDER;
 pub use spool::{MAX_PARALLEL_UPLOADS, SPACE_LEFT_FREE};
 pub(crate) use spool::{Share, Spool};
 use writer::Writer;
+pub(crate) use writer::save_failed;
 
 /// What a multipart body may hold besides the file, in bytes: a file of exactly the limit must pass.
 pub const MULTIPART_OVERHEAD: u64 = 64 * 1024;
@@ -162,7 +163,7 @@ async fn finish(upload: Arriving, call: Arc<Call>) -> Result<Uploaded, ApiError>
         print_queued: is_gcode.then_some(false),
         action: FileAction::CreateFile,
     };
-    files.announce_after(&call, FileAction::CreateFile, result.item.clone());
+    files.announce_after(&call, FileAction::CreateFile, result.item.clone(), None);
     let body = dual::to_vec(&Body { result: &result, flat: &result });
     let body = body.map_err(|error| ApiError::internal(format!("The result could not be encoded: {error}")))?;
     Ok(Uploaded { path: placed.path.public(), body: body.into() })
