@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 use simulator::PrintState;
 
 use crate::harness::printer::{failing_job, job, long_job};
+use crate::harness::wait::until;
 use crate::harness::{Channel, Form, Rpc, TestServer, within};
 
 /// Subscribes to what a front end shows of a job.
@@ -174,4 +175,39 @@ async fn restarts_are_told_under_both_names() {
         }
         assert_eq!(server.wait_for_state("ready").await["fwhost_connected"], true);
     }
+}
+
+#[tokio::test]
+async fn a_busy_printer_starts_no_second_job_and_keeps_its_logs() {
+    let server = TestServer::start().await;
+    server.upload("long.gcode", &long_job()).await;
+    let mut ws = server.ws().await;
+    watch(&mut ws).await;
+    ws.ok("printer.print.start", json!({"filename": "long.gcode"})).await;
+    ws.status("print_stats/state", "printing").await;
+    let reply = server.http().upload(Form::default().file("next.gcode", b"G28").field("print", "true")).await;
+    assert_eq!((reply.status, &reply.json()["print_started"]), (201, &json!(false)));
+    assert_eq!(ws.call("printer.print.start", json!({"filename": "next.gcode"})).await.unwrap_err().message, "SD busy");
+    let rollover = ws.ok("server.logs.rollover", json!({})).await;
+    assert_eq!((&rollover["rolled_over"], rollover["failed"].as_object().unwrap().len()), (&json!([]), 2), "{rollover}");
+}
+
+#[tokio::test]
+async fn an_upload_starts_nothing_on_a_printer_that_is_not_ready() {
+    let server = TestServer::without_printer().await;
+    let reply = server.http().upload(Form::default().file("a.gcode", b"G28").field("print", "true")).await;
+    assert_eq!((reply.status, &reply.json()["print_started"]), (201, &json!(false)));
+}
+
+#[tokio::test]
+async fn temperatures_are_remembered() {
+    let server = TestServer::start().await;
+    let read = || async { server.http().get("/server/temperature_store").await.result() };
+    let store = until("a sample", read, |store| store["extruder"]["temperatures"].as_array().is_some_and(|all| !all.is_empty())).await;
+    let extruder = &store["extruder"];
+    let length = extruder["temperatures"].as_array().unwrap().len();
+    for series in ["targets", "powers"] {
+        assert_eq!(extruder[series].as_array().unwrap().len(), length, "{series}: {store}");
+    }
+    assert!(store["heater_bed"]["temperatures"].is_array());
 }
