@@ -1,6 +1,6 @@
 //! The objects of a file: names, outlines, definitions.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 
 use super::{Family, MAX_NAME_BYTES, MAX_OBJECTS, ObjectsError};
@@ -15,6 +15,8 @@ pub(super) struct Object {
     pub(super) name: String,
     /// Counted but neither defined nor marked: the -1 of `M486`, which stands for "no object".
     pub(super) hidden: bool,
+    /// What `M486 A` called it; see [`Objects::name_as_given`].
+    pub(super) given_name: Option<Box<[u8]>>,
     pub(super) outline: Outline,
 }
 
@@ -91,24 +93,20 @@ impl Objects {
         let id = ObjectId(self.list.len());
         let name = clean(label).unwrap_or_else(|| format!("object_{}", id.0));
         let hidden = self.family == Family::M486 && key == b"-1";
-        self.list.push(Object { name, hidden, outline: Outline::default() });
+        self.list.push(Object { name, hidden, given_name: None, outline: Outline::default() });
         self.ids.insert(key.into(), id);
         Ok(id)
     }
 
-    /// Names an object after all, unless another one has that name; then the present name is appended.
-    pub(super) fn rename(&mut self, id: ObjectId, label: &[u8]) -> Result<(), ObjectsError> {
-        if label.len() > MAX_NAME_BYTES {
-            return Err(ObjectsError::NameTooLong);
+    /// Gives objects the names the file has for them. Where two have the same, the second keeps its number as well.
+    pub(super) fn name_as_given(&mut self) {
+        let mut taken: HashSet<String> = HashSet::new();
+        for object in &mut self.list {
+            if let Some(name) = object.given_name.take().and_then(|label| clean(&label)) {
+                object.name = if taken.contains(&name) { format!("{name}_{}", object.name) } else { name };
+            }
+            taken.insert(object.name.clone());
         }
-        let Some(mut name) = clean(label) else { return Ok(()) };
-        if self.list.iter().enumerate().any(|(index, other)| index != id.0 && other.name == name) {
-            name = format!("{name}_{}", id.0);
-        }
-        if let Some(object) = self.list.get_mut(id.0) {
-            object.name = name;
-        }
-        Ok(())
     }
 }
 
@@ -178,7 +176,7 @@ mod tests {
 
     #[test]
     fn a_definition_without_points_is_a_name() {
-        let mut object = Object { name: "cube".into(), hidden: false, outline: Outline::default() };
+        let mut object = Object { name: "cube".into(), hidden: false, given_name: None, outline: Outline::default() };
         assert_eq!(object.definition(), "EXCLUDE_OBJECT_DEFINE NAME=cube");
         object.outline.add((1.0, 2.5));
         object.outline.add((2.0, 0.5));
@@ -186,6 +184,18 @@ mod tests {
             object.definition(),
             "EXCLUDE_OBJECT_DEFINE NAME=cube CENTER=1.500,1.500 POLYGON=[[1.0,0.5],[1.0,2.5],[2.0,2.5],[2.0,0.5]]"
         );
+    }
+
+    #[test]
+    fn given_names_stay_apart() {
+        let mut objects = Objects::new(Family::M486);
+        for (key, given) in [("0", Some("Box (1)")), ("1", None), ("2", Some("Box 1")), ("3", Some("!"))] {
+            let id = objects.intern(key.as_bytes(), key.as_bytes()).unwrap();
+            objects.get_mut(id).unwrap().given_name = given.map(|name| name.as_bytes().into());
+        }
+        objects.name_as_given();
+        let names: Vec<_> = objects.all().iter().map(|object| object.name.as_str()).collect();
+        assert_eq!(names, ["Box_1", "1", "Box_1_2", "3"]);
     }
 
     #[test]

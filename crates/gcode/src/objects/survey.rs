@@ -12,13 +12,11 @@ pub(super) struct Survey {
     current: Option<ObjectId>,
     /// IdeaMaker names an object on the line before its id.
     next_name: Vec<u8>,
-    /// `M486` names, used only if the file does not announce its objects by number.
-    names: Vec<(ObjectId, Box<[u8]>)>,
 }
 
 impl Survey {
     pub(super) fn new(family: Family) -> Self {
-        Self { found: Objects::new(family), current: None, next_name: Vec::new(), names: Vec::new() }
+        Self { found: Objects::new(family), current: None, next_name: Vec::new() }
     }
 
     /// Takes note of one line.
@@ -62,7 +60,10 @@ impl Survey {
                 Ok(())
             }
             // What is no object does not end the object before it: its next moves still count as the object's.
-            Mark::NoObject | Mark::Other => Ok(()),
+            Mark::NoObject | Mark::Other => {
+                self.next_name.clear();
+                Ok(())
+            }
         }
     }
 
@@ -73,10 +74,10 @@ impl Survey {
         if self.found.family == Family::IdeaMaker {
             self.next_name.clear();
             self.next_name.extend_from_slice(name);
-        } else if let Some(current) = self.current
-            && !self.names.iter().any(|(named, _)| *named == current)
+        } else if let Some(object) = self.current.and_then(|current| self.found.get_mut(current))
+            && object.given_name.is_none()
         {
-            self.names.push((current, name.into()));
+            object.given_name = Some(name.into());
         }
         Ok(())
     }
@@ -105,11 +106,8 @@ impl Survey {
             (Family::IdeaMaker, Some(declared)) if declared != found => {
                 return Err(ObjectsError::CountMismatch { declared, found });
             }
-            (Family::M486, None) => {
-                for (id, name) in std::mem::take(&mut self.names) {
-                    self.found.rename(id, &name)?;
-                }
-            }
+            // A file that announces its objects by number keeps the numbers, as the established tool does.
+            (Family::M486, None) => self.found.name_as_given(),
             _ => {}
         }
         Ok(self.found)

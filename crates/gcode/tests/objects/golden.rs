@@ -36,7 +36,7 @@ fn every_sample_comes_out_as_recorded() {
         let mut out = Vec::new();
         let outcome = process(file.as_slice(), &mut out, &|| true);
         let Some(sha256) = expected["sha256"].as_str() else {
-            refused(&name, &expected["log"], outcome, &out);
+            refused(&name, &expected["log"], &outcome, &out);
             continue;
         };
 
@@ -56,7 +56,7 @@ fn every_sample_comes_out_as_recorded() {
 }
 
 /// The samples that the established tool leaves alone, and why.
-fn refused(name: &str, log: &Value, outcome: Result<Outcome, ObjectsError>, out: &[u8]) {
+fn refused(name: &str, log: &Value, outcome: &Result<Outcome, ObjectsError>, out: &[u8]) {
     let reason = log.as_array().and_then(|lines| lines.first()).and_then(Value::as_str);
     match reason {
         None => assert!(matches!(outcome, Ok(Outcome::Untouched(Verdict::NoObjects))), "{name}: {outcome:?}"),

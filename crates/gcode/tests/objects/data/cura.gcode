@@ -1,0 +1,21 @@
+;FLAVOR:Marlin
+;Generated with Cura_SteamEngine 5.4.0
+M82
+;LAYER_COUNT:2
+;LAYER:0
+;MESH:a.stl
+G1 X1 Y1 E1
+G1 X3 Y1 E2
+;MESH:NONMESH
+G0 X9 Y9
+;MESH:b(1).stl
+G1 X5 Y5 E3
+;TIME_ELAPSED:1.5
+;LAYER:1
+;MESH:a.stl
+G1 X3 Y3 E4
+;MESH:b(1).stl
+G1 X7 Y5.125 E5
+;TIME_ELAPSED:3.25
+M104 S0
+;End of Gcode
