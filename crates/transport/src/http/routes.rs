@@ -64,7 +64,7 @@ async fn route(gateway: &Arc<Gateway>, admission: &Admission, request: Request) 
         (&Method::POST, "/server/jsonrpc") => json_rpc(gateway, &head, body).await,
         (&Method::POST, "/server/files/upload") => {
             let base_url = base_url(gateway, &head);
-            authorised(admission)?;
+            may_change(admission)?;
             let call = Arc::new(Call::http(admission.identity.clone(), gateway.connections.default_form(), Some(admission.address)));
             upload::receive(gateway.files.as_ref(), call, head.headers, body, &base_url).await
         }
@@ -157,7 +157,7 @@ async fn file(gateway: &Arc<Gateway>, head: &Head<'_>, method: &Method) -> Resul
             Ok(download::send(download, head.method, head.headers, versioned))
         }
         Method::DELETE => {
-            authorised(head.admission)?;
+            may_change(head.admission)?;
             delete_file(gateway, head, &path).await
         }
         _ => Err(authorised(head.admission).err().unwrap_or_else(not_allowed)),
@@ -210,6 +210,11 @@ fn body_limit(admission: &Admission) -> usize {
 
 fn authorised(admission: &Admission) -> Result<(), ApiError> {
     if admission.identity == Identity::Stranger { Err(ApiError::unauthorized()) } else { Ok(()) }
+}
+
+/// Pages of other origins may not change files, either.
+fn may_change(admission: &Admission) -> Result<(), ApiError> {
+    if admission.cross_site { Err(ApiError::unauthorized()) } else { authorised(admission) }
 }
 
 fn unknown(admission: &Admission) -> ApiError {
