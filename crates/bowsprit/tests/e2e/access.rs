@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::{RpcError, TestServer};
+use crate::harness::{Form, RpcError, TestServer};
 
 const TRUSTED: &str = "[authorization]\ntrusted_clients:\n    127.0.0.1\n";
 const PROXIED: &str = "[authorization]\ntrusted_clients:\n    192.168.7.0/24\ntrusted_proxies:\n    127.0.0.1\n";
@@ -88,5 +88,11 @@ async fn an_image_on_a_page_does_not_stop_the_printer() {
         assert_eq!(server.http().send("GET", target, &image, b"").await.status, 401, "{target}");
     }
     assert_eq!(server.try_ws(&image).await.err(), Some(403));
+    server.upload("kept.gcode", "G28").await;
+    assert_eq!(server.http().send("DELETE", "/server/files/gcodes/kept.gcode", &image, b"").await.status, 401);
+    let (kind, form) = (Form::content_type(), Form::default().file("evil.gcode", b"M112").field("print", "true").body());
+    let headers = [image[0], ("Content-Type", &kind)];
+    assert_eq!(server.http().send("POST", "/server/files/upload", &headers, &form).await.status, 401);
+    assert_eq!(server.http().get("/server/files/list").await.result()[0]["path"], "kept.gcode");
     assert_eq!(server.info().await["klippy_state"], "ready");
 }
