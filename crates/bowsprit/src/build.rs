@@ -147,7 +147,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
             max_websockets: settings.server.max_websocket_connections as usize,
         },
         stop: supervisor.stop_token().clone(),
-        welcome: transport::http::welcome_page(&welcome(&settings)),
+        welcome: transport::http::welcome_page(&welcome()),
     });
     listen(&gateway, &supervisor, &settings, environment, &warnings)?;
     for warning in warnings.texts() {
@@ -247,14 +247,12 @@ fn connected(host: &FwHost) -> watch::Receiver<bool> {
     receiver
 }
 
-fn welcome(settings: &Settings) -> Vec<String> {
-    let trusted = &settings.authorization.trusted_clients;
-    let access = if trusted.is_empty() {
-        "Nobody is trusted by address: list your network in [authorization] trusted_clients.".to_owned()
-    } else {
-        format!("Trusted without credentials: {}.", trusted.join(", "))
-    };
-    vec![format!("Firmware host socket: {}.", settings.server.fwhost_uds_address.display()), access]
+/// What strangers may read as well: nothing of the configuration.
+fn welcome() -> Vec<String> {
+    vec![
+        "Programs on your network are let in when their address is listed in [authorization] trusted_clients.".to_owned(),
+        "Programs on this machine can use the unix socket comms/core.sock in the data folder.".to_owned(),
+    ]
 }
 
 fn listen(

@@ -25,6 +25,8 @@ pub enum Message<'a> {
         /// What it is about.
         params: Option<&'a RawValue>,
     },
+    /// Parameters and nothing else: a batch of a streaming request that was made without a template (wire/5-fwhost.md sections 5.1 and 8).
+    Batch,
 }
 
 /// A frame that is no message: the other side is not what we think, or out of step.
@@ -74,6 +76,7 @@ pub fn parse(frame: &[u8]) -> Result<Message<'_>, Rubbish> {
             Some(method) => Ok(Message::Call { method, params }),
             None => Err(Rubbish::NotAMessage),
         },
+        Envelope { id: None, params: Some(_), .. } => Ok(Message::Batch),
         _ => Err(Rubbish::NotAMessage),
     }
 }

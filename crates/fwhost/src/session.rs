@@ -197,6 +197,11 @@ impl<'a> Session<'a> {
         match message {
             Ok(Message::Answer { id, outcome }) => self.answered(id, outcome),
             Ok(Message::Call { method, params }) => self.called(&method, params),
+            // Nobody can be told which stream it belongs to: streams are for bridges, which have connections of their own.
+            Ok(Message::Batch) => {
+                self.quirks.warn("batch", &"ignored a batch of a streaming request; use the bridge websocket for those");
+                Ok(())
+            }
             Err(Rubbish::NotJson) => Err(Lost::Rubbish("a message that is not JSON")),
             Err(Rubbish::NotAMessage) => Err(Lost::Rubbish("a message that is neither answer nor call")),
         }

@@ -42,7 +42,8 @@ async fn rubbish_ends_the_connection() {
 #[tokio::test(start_paused = true)]
 async fn oddities_that_are_no_rubbish() {
     let mut rig = Rig::ready().await;
-    for text in ["", " \n", r#"{"method":"unknown","params":{}}"#, r#"{"params":{"data":[]},"method":"x","extra":1}"#] {
+    let batch_of_a_dump = r#"{"params":{"data":[[1.0,2]]}}"#;
+    for text in ["", " \n", r#"{"method":"unknown","params":{}}"#, r#"{"params":{"data":[]},"method":"x","extra":1}"#, batch_of_a_dump] {
         rig.fake.send(text).await;
     }
     settle().await;
