@@ -1,4 +1,4 @@
-//! A file as lines, through one window of fixed size.
+//! A file as lines, through one window of fixed size: memory does not grow with the file or its longest line.
 
 use memchr::memchr;
 
@@ -58,9 +58,7 @@ pub(super) struct Lines<'s, S: ?Sized> {
 
 impl<'s, S: Source + ?Sized> Lines<'s, S> {
     pub(super) fn new(source: &'s S, keep_going: &'s dyn Fn() -> bool) -> Self {
-        // One byte more than the file tells its end without a second read.
-        let size = usize::try_from(source.size()).unwrap_or(WINDOW_BYTES).saturating_add(1).min(WINDOW_BYTES);
-        Self { source, keep_going, window: vec![0; size], start: 0, end: 0, offset: 0, at_end: false, inside: false }
+        Self { source, keep_going, window: vec![0; WINDOW_BYTES], start: 0, end: 0, offset: 0, at_end: false, inside: false }
     }
 
     /// How many bytes of the file have been given out.
