@@ -26,3 +26,24 @@ impl Source for [u8] {
         Ok(count)
     }
 }
+
+/// Appends at most `count` bytes from `position`; fewer when the source ends before.
+///
+/// # Errors
+/// What the disk says.
+pub(crate) fn read_up_to(source: &(impl Source + ?Sized), position: u64, count: usize, into: &mut Vec<u8>) -> io::Result<()> {
+    let available = usize::try_from(source.size().saturating_sub(position)).unwrap_or(usize::MAX);
+    let start = into.len();
+    into.resize(start + count.min(available), 0);
+    let mut filled = start;
+    while filled < into.len() {
+        match source.read_at(position + (filled - start) as u64, &mut into[filled..]) {
+            Ok(0) => break, // the file shrank
+            Ok(more) => filled += more,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    into.truncate(filled);
+    Ok(())
+}

@@ -1,0 +1,4 @@
+//! Metadata of whole files: our own small ones, the shared real ones when present, and hostile ones.
+
+mod compare;
+mod real_files;
