@@ -94,13 +94,20 @@ impl Gate {
         let same_origin = facts.origin.is_none_or(|origin| facts.host.is_some() && origin::authority(origin) == facts.host);
         let cors_allowed = facts.origin.is_some_and(|origin| self.allows_origin(origin));
         let foreign_page = !same_origin && !cors_allowed;
-        let trusted = address_counts && !foreign_page && self.trusted.contains(address);
+        // A name that anybody can register may have been pointed at us by the page behind it (DNS rebinding): same origin, but not ours.
+        let ours = facts.host.is_none_or(|host| self.is_our_name(host));
+        let trusted = address_counts && !foreign_page && ours && self.trusted.contains(address);
         Admission {
             identity: if trusted { Identity::Trusted } else { Identity::Stranger },
             address,
             cross_site: foreign_page || (facts.fetch_site == Some("cross-site") && !cors_allowed),
             cors_allowed,
         }
+    }
+
+    /// True for a `Host` that nobody outside can own, and for one that the owner listed in `cors_domains`.
+    fn is_our_name(&self, host: &str) -> bool {
+        origin::is_local_name(host) || ["http", "https"].iter().any(|scheme| self.origins.allows(&format!("{scheme}://{host}")))
     }
 
     fn allows_origin(&self, origin: &str) -> bool {
@@ -184,6 +191,22 @@ mod tests {
             assert_eq!(admission.address, address.parse::<IpAddr>().unwrap(), "{peer} {forwarded_for:?} {real_ip:?}");
         }
         assert_eq!(gate.admit(&Facts { has_forwarded: true, ..facts("192.168.1.9") }).identity, Identity::Stranger);
+    }
+
+    #[test]
+    fn names_that_anybody_can_register_carry_no_trust() {
+        let gate = gate();
+        let with = |host| gate.admit(&Facts { host: Some(host), ..facts("127.0.0.1") }).identity == Identity::Trusted;
+        for ours in
+            ["127.0.0.1:7125", "[::1]:7125", "localhost", "printer", "printer.local:7125", "printer.fritz.box", "PRINTER.LAN", "good.page"]
+        {
+            assert!(with(ours), "{ours}");
+        }
+        for foreign in ["evil.com", "printer.evil.com:7125", "local.evil.com", "127.0.0.1.evil.com", "evil.com."] {
+            assert!(!with(foreign), "{foreign}");
+        }
+        let rebound = gate.admit(&Facts { host: Some("evil.com"), origin: Some("http://evil.com"), ..facts("127.0.0.1") });
+        assert_eq!(rebound.identity, Identity::Stranger);
     }
 
     #[test]

@@ -66,6 +66,19 @@ pub(crate) fn authority(origin: &str) -> Option<&str> {
     origin.split_once("://").map(|(_, authority)| authority)
 }
 
+/// Endings of names that no public registry gives out (RFC 6762, RFC 8375, RFC 9476) or that home routers use for their own network.
+const LOCAL_ENDINGS: &[&str] =
+    &[".local", ".localhost", ".lan", ".home", ".home.arpa", ".internal", ".localdomain", ".intranet", ".private", ".fritz.box"];
+
+/// True when the host of a `Host` header is an address, a name without dots, or a name of a local network.
+pub(crate) fn is_local_name(host: &str) -> bool {
+    if host.starts_with('[') || literal_address(&format!("http://{host}")).is_some() {
+        return true;
+    }
+    let name = host.split(':').next().unwrap_or(host).to_ascii_lowercase();
+    !name.contains('.') || LOCAL_ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
 /// The address, when the host of an origin is an IP literal.
 pub(crate) fn literal_address(origin: &str) -> Option<IpAddr> {
     let authority = authority(origin)?;

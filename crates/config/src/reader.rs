@@ -86,9 +86,6 @@ impl<'a> Reader<'a> {
         let before = self.problems.len();
         let options = T::take(&mut SectionReader { reader: self, section });
         let problems = self.problems[before..].to_vec();
-        if !problems.is_empty() {
-            self.usage.faulty(section);
-        }
         let (_, name) = split_name(section);
         Some(Entry { section: section.to_owned(), name: name.to_owned(), options, problems })
     }
@@ -107,10 +104,7 @@ impl<'a> Reader<'a> {
             self.usage.option(section, option);
             match T::parse(&setting.value, self.context) {
                 Ok(value) => values.push((rest.to_owned(), value)),
-                Err(expected) => {
-                    self.wrong::<T>(section, option, setting, &expected);
-                    self.usage.faulty(section);
-                }
+                Err(expected) => self.wrong::<T>(section, option, setting, &expected),
             }
         }
         values
@@ -120,7 +114,6 @@ impl<'a> Reader<'a> {
     pub fn reject(&mut self, section: &str, option: &str, message: impl Into<String>) {
         let problem = self.note(section, option, message.into());
         self.problems.push(problem);
-        self.usage.faulty(section);
     }
 
     /// Adds a warning of a component at an option.

@@ -12,7 +12,6 @@ use crate::syntax::DEFAULT_SECTION;
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Usage {
     options: BTreeMap<String, BTreeSet<String>>,
-    faulty: BTreeSet<String>,
 }
 
 impl Usage {
@@ -28,17 +27,11 @@ impl Usage {
         self.options.entry(section.to_owned()).or_default().insert(option.to_owned());
     }
 
-    /// Notes that a section has an error: its component may have stopped before it asked for all options.
-    pub fn faulty(&mut self, section: &str) {
-        self.faulty.insert(section.to_owned());
-    }
-
     /// Adds what another reader of the same document saw.
     pub fn merge(&mut self, other: Self) {
         for (section, options) in other.options {
             self.options.entry(section).or_default().extend(options);
         }
-        self.faulty.extend(other.faulty);
     }
 
     fn knows(&self, section: &str, option: &str) -> bool {
@@ -57,7 +50,7 @@ pub fn unparsed(document: &Document, usage: &Usage) -> Vec<String> {
                 "Unparsed config section [{}] ({place}): no part of the server uses it. Correct its name or remove it.",
                 section.name
             ));
-        } else if !usage.faulty.contains(&section.name) {
+        } else {
             let unknown = section.options.iter().filter(|(option, _)| !usage.knows(&section.name, option));
             warnings.extend(unknown.map(|(option, setting)| unknown_option(document, &section.name, option, setting)));
         }
@@ -118,16 +111,6 @@ mod tests {
         };
         assert!(text.starts_with("Unparsed config option"));
         assert_eq!((between('\'', '\''), between('[', ']')), ("msg: it`s (x) )y", "server"));
-    }
-
-    #[test]
-    fn options_of_faulty_sections_are_not_listed() {
-        let document = load_text("core.conf", "[server]\nx: 1\n").document;
-        let mut usage = Usage::default();
-        usage.section("server");
-        assert_eq!(unparsed(&document, &usage).len(), 1);
-        usage.faulty("server");
-        assert_eq!(unparsed(&document, &usage), [""; 0]);
     }
 
     #[test]

@@ -19,6 +19,8 @@ pub(crate) enum Arrival {
     Alive,
     /// The peer is gone.
     Gone,
+    /// The peer says goodbye.
+    Closing,
     /// The peer broke a rule of the codec and is told so.
     Broken(Goodbye),
 }
@@ -26,6 +28,8 @@ pub(crate) enum Arrival {
 /// What a peer is told at the end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Goodbye {
+    /// The answer to the peer's own goodbye.
+    Answer,
     /// The server ends the connection.
     Ours(CloseReason),
     /// A message was larger than the limit.
@@ -79,6 +83,7 @@ async fn serve<S: MessageStream>(stream: &mut S, connection: &Arc<Connection>, d
                 Arrival::Message(text) => dispatcher.message(connection, &text),
                 Arrival::Alive => {}
                 Arrival::Gone => return None,
+                Arrival::Closing => return Some(Goodbye::Answer),
                 Arrival::Broken(goodbye) => return Some(goodbye),
             }
         }

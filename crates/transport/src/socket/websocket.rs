@@ -126,7 +126,8 @@ impl MessageStream for Socket {
             Some(Ok(Message::Text(text))) => Arrival::Message(text.into()),
             Some(Ok(Message::Binary(bytes))) => Arrival::Message(bytes),
             Some(Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_))) => Arrival::Alive,
-            Some(Ok(Message::Close(_))) | None => Arrival::Gone,
+            Some(Ok(Message::Close(_))) => Arrival::Closing,
+            None => Arrival::Gone,
             Some(Err(Error::Capacity(_))) => Arrival::Broken(Goodbye::TooLarge),
             Some(Err(Error::Utf8(_))) => Arrival::Broken(Goodbye::NotUtf8),
             Some(Err(Error::Protocol(fault))) if fault != ProtocolError::ResetWithoutClosingHandshake => Arrival::Broken(Goodbye::Protocol),
@@ -158,6 +159,8 @@ impl MessageStream for Socket {
 
     async fn close(&mut self, goodbye: Goodbye) {
         let (code, reason) = match goodbye {
+            // The library has the answer ready; it only has to be sent.
+            Goodbye::Answer => return drain(self).await,
             Goodbye::Ours(reason @ CloseReason::Shutdown) => (CloseCode::Away, reason.text()),
             Goodbye::Ours(reason) => (CloseCode::Policy, reason.text()),
             Goodbye::TooLarge => (CloseCode::Size, "message too large"),
@@ -171,8 +174,14 @@ impl MessageStream for Socket {
 /// Sends a close frame and waits for the peer's.
 pub(crate) async fn close(socket: &mut Socket, code: CloseCode, reason: &'static str) {
     if WebSocketStream::close(socket, Some(CloseFrame { code, reason: Utf8Bytes::from_static(reason) })).await.is_ok() {
-        while let Some(Ok(_)) = StreamExt::next(socket).await {}
+        drain(socket).await;
     }
+}
+
+/// Sends what the library holds and reads to the end.
+async fn drain(socket: &mut Socket) {
+    let _ = SinkExt::flush(socket).await;
+    while let Some(Ok(_)) = StreamExt::next(socket).await {}
 }
 
 /// The head of an unmasked, unfragmented text frame (RFC 6455 section 5.2).
