@@ -15,9 +15,6 @@ mod recognise;
 mod slicers;
 mod windows;
 
-#[cfg(test)]
-mod tests;
-
 use std::io;
 
 pub use fields::{Metadata, Number, ThumbnailInfo};

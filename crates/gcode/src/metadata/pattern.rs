@@ -9,6 +9,9 @@
 //! | `¶` | end of a line, not consumed |
 //! | anything else | itself |
 //!
+//! One thing differs from plain reading: directly before `⟨S⟩` white space ends with its line, and may be missing there. So
+//! a setting whose trailing space an editor took away is empty, and does not take the next line for its value.
+//!
 //! Matching never steps back, so its cost is linear in the text for all the patterns used.
 
 use std::ops::Range;
@@ -27,9 +30,19 @@ enum Token<'p> {
     Space,
     Spaces,
     MaybeSpaces,
-    Number { captured: bool },
-    Digits { captured: bool },
-    RestOfLine { captured: bool },
+    /// One or several white spaces of the same line, or the end of it.
+    SpaceBeforeValue {
+        several: bool,
+    },
+    Number {
+        captured: bool,
+    },
+    Digits {
+        captured: bool,
+    },
+    RestOfLine {
+        captured: bool,
+    },
     AnyByte,
     LineEnd,
 }
@@ -79,6 +92,11 @@ impl<'p> Pattern<'p> {
                 tokens.push(Token::Literal(&rest[..end]));
                 rest = &rest[end..];
             }
+        }
+        if let [.., space, Token::RestOfLine { captured: true }] = &mut tokens[..]
+            && matches!(space, Token::Space | Token::Spaces)
+        {
+            *space = Token::SpaceBeforeValue { several: *space == Token::Spaces };
         }
         let anchor = anchor(&tokens);
         Self { tokens, anchor }
@@ -146,11 +164,17 @@ impl Token<'_> {
     /// How many bytes at the start of `text` the token takes, if it fits there.
     fn length(self, text: &[u8]) -> Option<usize> {
         let spaces = || text.iter().take_while(|byte| is_space(**byte)).count();
+        let spaces_on_line = || text.iter().take_while(|byte| is_space(**byte) && **byte != b'\n').count();
+        let at_line_end = text.first().is_none_or(|byte| *byte == b'\n');
         match self {
             Self::Literal(literal) => text.starts_with(literal.as_bytes()).then_some(literal.len()),
             Self::Space => text.first().is_some_and(|byte| is_space(*byte)).then_some(1),
             Self::Spaces => Some(spaces()).filter(|&count| count > 0),
             Self::MaybeSpaces => Some(spaces()),
+            Self::SpaceBeforeValue { several } => match spaces_on_line() {
+                0 => at_line_end.then_some(0),
+                count => Some(if several { count } else { 1 }),
+            },
             Self::Number { .. } => Some(number_length(text)).filter(|&count| count > 0),
             Self::Digits { .. } => Some(digits(text)).filter(|&count| count > 0),
             Self::RestOfLine { captured: true } => Some(rest_of_line(text, MAX_VALUE).0),
@@ -158,7 +182,7 @@ impl Token<'_> {
                 Some(rest_of_line(text, MAX_SKIPPED_LINE)).filter(|(_, whole)| *whole).map(|(length, _)| length)
             }
             Self::AnyByte => (!text.is_empty()).then_some(1),
-            Self::LineEnd => text.first().is_none_or(|byte| *byte == b'\n').then_some(0),
+            Self::LineEnd => at_line_end.then_some(0),
         }
     }
 }
@@ -219,6 +243,15 @@ mod tests {
         assert_eq!(first(";Type·¿⟨D+⟩:·⟨S⟩", ";Type #1: PLA"), Some("PLA"));
         assert_eq!(first("Z⟨F⟩¶", "Z1 F\nZ2\n"), Some("2"));
         assert_eq!(first(";LAYER:1·+⟨S+⟩·+;HEIGHT:⟨F⟩", ";LAYER:1\n;W:2\n;HEIGHT:0.3"), Some("0.3"));
+    }
+
+    #[test]
+    fn empty_values_do_not_take_the_next_line() {
+        for text in ["; a =\n; b = 1\n", "; a = \n; b = 1\n", "; a ="] {
+            assert_eq!(first(";·a·=·⟨S⟩", text), Some(""), "{text:?}");
+        }
+        assert_eq!(first(";·a·:·+⟨S⟩", "; a : \t\n; b : 1\n"), Some(""));
+        assert_eq!(first(";·a·:·+⟨S⟩", "; a :x\n"), None);
     }
 
     #[test]

@@ -72,3 +72,41 @@ impl Windows {
         (self.head_end, self.tail_start) = (head_end, tail_start);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_files_are_head_and_tail_at_once() {
+        let mut windows = Windows::read(&b"a\r\nb\rc\n"[..]).unwrap();
+        assert_eq!(windows.head(), windows.tail());
+        windows.unify_line_ends();
+        assert_eq!((windows.head(), windows.tail(), windows.all()), (&b"a\nbc\n"[..], &b"a\nbc\n"[..], &b"a\nbc\n"[..]));
+    }
+
+    #[test]
+    fn windows_overlap_in_files_of_less_than_two() {
+        let text: Vec<u8> = (0..WINDOW_BYTES + 1000).map(|at| if at % 50 < 2 { b'\r' } else { (at % 251) as u8 | 0x80 }).collect();
+        let mut windows = Windows::read(text.as_slice()).unwrap();
+        assert_eq!((windows.head(), windows.tail()), (&text[..WINDOW_BYTES], &text[1000..]));
+        assert_eq!(windows.place(1_048_000..1_049_000), 1_048_000..1_049_000);
+        assert_eq!(windows.after_tail(WINDOW_BYTES), text.len() as u64);
+        windows.unify_line_ends();
+        let without = |part: &[u8]| part.iter().copied().filter(|&byte| byte != b'\r').collect::<Vec<_>>();
+        assert_eq!((windows.head(), windows.tail()), (&without(&text[..WINDOW_BYTES])[..], &without(&text[1000..])[..]));
+    }
+
+    #[test]
+    fn the_middle_of_long_files_is_missing() {
+        let mut text = vec![b'm'; 2 * WINDOW_BYTES + 500];
+        text[WINDOW_BYTES - 1] = b'h';
+        text[WINDOW_BYTES + 500] = b't';
+        let windows = Windows::read(text.as_slice()).unwrap();
+        assert_eq!((windows.head().last(), windows.tail().first()), (Some(&b'h'), Some(&b't')));
+        let (head, size) = (WINDOW_BYTES as u64, text.len() as u64);
+        assert_eq!(windows.place(0..WINDOW_BYTES), 0..head);
+        assert_eq!(windows.place(WINDOW_BYTES..2 * WINDOW_BYTES), head + 500..size);
+        assert_eq!(windows.after_tail(WINDOW_BYTES), size);
+    }
+}

@@ -129,10 +129,9 @@ fn payload(lines: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    fn found(text: &str) -> (Vec<(Format, u32, u32, Range<u64>, Vec<u8>)>, Vec<String>) {
+    fn found(text: &str) -> (Vec<Block>, Vec<String>) {
         let mut warnings = Warnings::default();
         let blocks = find(text.as_bytes(), &mut warnings, |range| range.start as u64..range.end as u64);
-        let blocks = blocks.into_iter().map(|block| (block.format, block.width, block.height, block.range, block.data)).collect();
         (blocks, warnings.into_list())
     }
 
@@ -146,7 +145,7 @@ mod tests {
             for text in [text, &crlf] {
                 let (blocks, warnings) = found(text);
                 assert_eq!(warnings, [""; 0]);
-                let (format, width, height, range, data) = &blocks[0];
+                let Block { format, width, height, range, data } = &blocks[0];
                 assert_eq!((*format, *width, *height, &data[..]), (Format::Png, 2, 3, &[1, 2, 3, 4, 5, 6][..]));
                 let place = &text[range.start as usize..range.end as usize];
                 assert!(place.starts_with("; thumbnail") && place.trim_end().ends_with("end"), "{place}");
@@ -160,7 +159,7 @@ mod tests {
             [("_JPG", Format::Jpg), ("_jpg", Format::Jpg), ("_QOI", Format::Qoi), ("_PNG", Format::Png), ("", Format::Png)]
         {
             let (blocks, _) = found(&format!("; thumbnail{suffix} begin 1x1 4\n; AQID\n; thumbnail{suffix} end"));
-            assert_eq!(blocks[0].0, format);
+            assert_eq!(blocks[0].format, format);
         }
     }
 

@@ -16,7 +16,7 @@ pub(super) fn fill(areas: &Areas<'_>, out: &mut Metadata) {
     out.first_layer_extr_temp = head.float("; first_layer_C = ⟨F⟩");
     out.first_layer_bed_temp = head.float("; bed_C = ⟨F⟩");
     out.chamber_temp = head.float("; chamber_C = ⟨F⟩");
-    out.filament_total = tail.sum(";·Ext #⟨D+⟩·+=·+⟨F⟩·*mm");
+    out.filament_total = tail.sum(";·+Ext #⟨D+⟩·+=·+⟨F⟩·*mm");
 }
 
 /// Seconds of the minutes at the end of the line, to two decimals.
@@ -34,7 +34,7 @@ mod tests {
     #[test]
     fn sums_and_times() {
         let area = Area(
-            b"; Calculated-during-export Build Time: 12.345 minutes\n; Ext #1  =  10.5 mm\n; Ext #2 = 2mm\n; END_LAYER_OBJECT z=4.75\n",
+            b"; Calculated-during-export Build Time: 12.345 minutes\n;   Ext #1  =  10.5 mm\n; Ext #2 = 2mm\n; END_LAYER_OBJECT z=4.75\n",
         );
         let mut out = Metadata::default();
         fill(&Areas { head: Area(b""), tail: area }, &mut out);

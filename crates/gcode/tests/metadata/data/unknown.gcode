@@ -1,0 +1,10 @@
+;written by hand
+M191 S33
+M190 S60
+M109 S210.5
+G28
+G1 Z0.3 F600
+G1 X1 Y1 E1
+G1 Z7.5 F600
+M84
+; the end
