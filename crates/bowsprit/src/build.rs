@@ -1,6 +1,7 @@
 //! The build order: one function that reads from top to bottom. Nothing here waits for anything outside the process, and no component that
 //! fails keeps the port from answering.
 
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,12 +9,14 @@ use std::time::Duration;
 use access::Gate;
 use files::{Files, FilesSettings, Log, Transfer};
 use fwhost::{FwHost, HostEvent};
+use parking_lot::Mutex;
 use printer::Printer;
 use protocol::version::CORE_VERSION;
 use rpc::{CloseReason, Connections, Dispatcher, Operations, Registry};
 use runtime::{Lifecycle, LogHandle, Supervisor};
 use server::{Administration, Database, Parts, Warnings};
 use store::{Namespaces, Store};
+use tokio::net::TcpListener;
 use tokio::sync::watch;
 use transport::{BridgeTarget, Gateway};
 
@@ -55,6 +58,8 @@ pub struct Environment {
     pub lifecycle: Lifecycle,
     /// What went wrong before the build.
     pub warnings: Vec<String>,
+    /// Where the last build of this process listened: a restart into an address that cannot be had falls back to it.
+    pub last_address: Mutex<Option<(String, u16)>>,
 }
 
 /// A server that is built; its tasks run.
@@ -262,16 +267,7 @@ fn listen(
     environment: &Environment,
     warnings: &Warnings,
 ) -> Result<(), BuildError> {
-    let (host, port) = (settings.server.host.as_str(), settings.server.port);
-    let listener = transport::http::bind(host, port).or_else(|error| match error.kind() {
-        // An address that this machine does not have, or that is none: loopback still answers.
-        std::io::ErrorKind::AddrNotAvailable | std::io::ErrorKind::InvalidInput => {
-            warnings.add(format!("[server] host: cannot listen on {host} ({error}); listening on 127.0.0.1 only"));
-            transport::http::bind("127.0.0.1", port)
-        }
-        _ => Err(error),
-    });
-    let listener = listener.map_err(|error| BuildError(format!("cannot listen on {host} port {port}: {error}")))?;
+    let listener = open_port(&settings.server.host, settings.server.port, environment, warnings)?;
     let path = environment.socket.clone().unwrap_or_else(|| environment.data.socket_file());
     match transport::socket::listen_unix(&path) {
         Ok(listener) => {
@@ -289,6 +285,28 @@ fn listen(
     tracing::info!(%address, socket = %path.display(), "ready for clients");
     supervisor.spawn_once("http", transport::http::serve(gateway.clone(), listener));
     Ok(())
+}
+
+/// Opens the configured port or, when it cannot be had, the next best one: nothing in a configuration keeps the server from answering.
+fn open_port(host: &str, port: u16, environment: &Environment, warnings: &Warnings) -> Result<TcpListener, BuildError> {
+    let mut last = environment.last_address.lock();
+    let error = match transport::http::bind(host, port) {
+        Ok(listener) => {
+            *last = Some((host.to_owned(), port));
+            return Ok(listener);
+        }
+        Err(error) => error,
+    };
+    let failed = format!("cannot listen on {host} port {port}: {error}");
+    let next_best = match (&*last, error.kind()) {
+        (Some((host, port)), _) => Some((host.clone(), *port)),
+        // An address that this machine does not have, or that is none.
+        (None, ErrorKind::AddrNotAvailable | ErrorKind::InvalidInput) => Some(("127.0.0.1".to_owned(), port)),
+        (None, _) => None,
+    };
+    let Some((host, port)) = next_best else { return Err(BuildError(failed)) };
+    warnings.add(format!("[server] {failed}; listening on {host} port {port} instead"));
+    transport::http::bind(&host, port).map_err(|error| BuildError(format!("{failed}; nor on {host} port {port}: {error}")))
 }
 
 #[cfg(test)]

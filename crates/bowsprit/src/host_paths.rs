@@ -47,7 +47,8 @@ impl HostPaths {
     async fn identified(&self) {
         let Some(info) = self.host.status().info.as_ref().and_then(|info| serde_json::from_str::<Value>(info).ok()) else { return };
         let path = |name: &str| info.get(name).and_then(Value::as_str).filter(|path| !path.is_empty()).map(PathBuf::from);
-        if let Some(log) = path("log_file") {
+        // Served to clients under a fixed name: a log, and not whatever else the host might name.
+        if let Some(log) = path("log_file").filter(|log| log.extension().is_some_and(|extension| extension == "log")) {
             self.files.set_log_path(Log::Firmware, log);
         }
         if let Some(firmware) = path("klipper_path").filter(|firmware| firmware.is_dir()) {

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context, anyhow};
+use parking_lot::Mutex;
 use protocol::version::CORE_VERSION;
 use runtime::shutdown::{FORCED_EXIT_CODE, Signals};
 use runtime::{Ending, Lifecycle, LogOptions, Verbosity};
@@ -41,6 +42,7 @@ pub fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         log: logging.handle.clone(),
         lifecycle: lifecycle.clone(),
         warnings: logging.warnings,
+        last_address: Mutex::default(),
         data,
     };
     let outcome = super::runtime()?.block_on(async {

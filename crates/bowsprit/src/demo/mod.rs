@@ -6,6 +6,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use parking_lot::Mutex;
 use runtime::{Lifecycle, LogOptions};
 use simulator::{Options, Simulator};
 
@@ -30,6 +31,7 @@ pub fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
         log: logging.handle.clone(),
         lifecycle: Lifecycle::new(),
         warnings: logging.warnings,
+        last_address: Mutex::default(),
         data,
     };
     let outcome = commands::runtime()?.block_on(async {

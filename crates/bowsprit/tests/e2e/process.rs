@@ -51,10 +51,10 @@ async fn a_data_folder_has_one_server() {
 
 #[tokio::test]
 async fn check_config_reports_every_problem_with_its_line() {
-    let folder = data_folder("[server]\nport: many\n[authorization]\ntrusted_clients\n[file_manager]\nnonsense: 1\n");
+    let folder = data_folder("[server]\nport: many\nprot: 1\n[authorization]\ntrusted_clients\n[file_manager]\nnonsense: 1\n");
     let (code, report, _) = outcome(&run(&["check-config", "-d", folder.path().to_str().unwrap()]).await);
     assert_eq!(code, Some(64), "{report}");
-    for expected in ["bowsprit.conf:2:", "port", "nonsense", "bowsprit.conf:4:", "3 problems"] {
+    for expected in ["bowsprit.conf:2:", "port", "prot: 1", "nonsense", "bowsprit.conf:5:", "4 problems"] {
         assert!(report.contains(expected), "{expected} is not in {report}");
     }
 }
@@ -131,6 +131,21 @@ async fn a_restart_reads_the_configuration_again() {
     server.wait_for_state("ready").await;
     assert!(server.is_alive(), "the same process");
     assert_eq!(server.ws().await.ok("printer.info", json!({})).await["state"], "ready");
+}
+
+#[tokio::test]
+async fn a_restart_into_a_used_port_keeps_the_old_one() {
+    let mut server = TestServer::without_printer().await;
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (old, new) = (server.port, taken.local_addr().unwrap().port());
+    server.write_config(|text| text.replace(&format!("port: {old}"), &format!("port: {new}")));
+    assert_eq!(server.ws().await.ok("server.restart", json!({})).await, "ok");
+    let warned = || async {
+        let reply = server.http().try_send("GET", "/server/info", &[], b"").await?;
+        reply.result()["warnings"].to_string().contains("listening on 127.0.0.1").then_some(())
+    };
+    until("the server is back and says so", warned, Option::is_some).await.unwrap();
+    assert!(server.is_alive(), "the same process");
 }
 
 #[tokio::test]

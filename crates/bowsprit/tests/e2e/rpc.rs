@@ -84,7 +84,6 @@ async fn binary_frames_and_pings_are_understood() {
 }
 
 #[tokio::test]
-#[ignore = "fault in transport/socket/websocket.rs: the queued close frame is not flushed, so browsers see code 1006"]
 async fn a_goodbye_is_answered() {
     let server = TestServer::without_printer().await;
     let mut ws = server.ws().await;
