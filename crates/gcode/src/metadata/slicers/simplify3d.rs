@@ -31,9 +31,13 @@ fn earlier(area: Area<'_>, one: &str, other: &str) -> Option<f64> {
     float(&area.0[found.captured])
 }
 
+/// Longest part of the build time's line that is looked at, in bytes: a line of digits shall stay cheap.
+const MAX_TIME: usize = 256;
+
 /// Seconds of `Build time: 1 hour 31 minutes 5 sec`.
 fn build_time(tail: Area<'_>) -> Option<u64> {
     let line = tail.captured(";·+Build time:⟨S⟩").or_else(|| tail.captured(";·+Build Time:⟨S⟩"))?;
+    let line = &line[..line.len().min(MAX_TIME)];
     let mut total = None;
     for (unit, seconds) in [("⟨D⟩·hour", 3600), ("⟨D⟩·min", 60), ("⟨D⟩·sec", 1)] {
         let Some(count) = number_before(line, unit) else { continue };
