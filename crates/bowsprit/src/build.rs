@@ -15,7 +15,7 @@ use protocol::version::CORE_VERSION;
 use rpc::{CloseReason, Connections, Dispatcher, Operations, Registry};
 use runtime::{Lifecycle, LogHandle, Supervisor};
 use server::{Administration, Database, Parts, Warnings};
-use store::{Namespaces, Store};
+use store::{Namespaces, Schema, Store};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use transport::{BridgeTarget, Gateway};
@@ -23,10 +23,16 @@ use transport::{BridgeTarget, Gateway};
 use crate::data_folder::DataFolder;
 use crate::host_paths::HostPaths;
 use crate::print_control::PrinterControl;
-use crate::settings::Settings;
+use crate::settings::{self, Settings};
 
 /// Time that everything under way gets to end at a stop or restart.
 const STOP_DEADLINE: Duration = Duration::from_secs(5);
+
+/// Tables of the components.
+pub const SCHEMAS: &[Schema] = &[files::SCHEMA];
+
+/// Folders besides the home folder that links in the roots have always been allowed to lead to.
+const MEDIA: &[&str] = &["/media", "/mnt"];
 
 /// Components that are always there, under every name that clients look up (wire/4-clients.md section 5).
 const COMPONENTS: &[&str] = &[
@@ -100,7 +106,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     let host = FwHost::new(fwhost_options(&settings));
     let printer = Printer::new(host.clone(), &connections);
 
-    let files = open_files(data, &settings, &connections, &printer)?;
+    let files = open_files(data, &settings, &store, &connections, &printer)?;
     files.warnings().iter().for_each(|warning| warnings.add(warning));
     if let Some(log) = environment.log.file() {
         files.set_log_path(Log::Core, log.to_owned());
@@ -196,7 +202,7 @@ impl Server {
 }
 
 fn open_store(path: &Path, warnings: &Warnings, failed: &mut Vec<String>) -> Result<Store, BuildError> {
-    match Store::open(path, &[]) {
+    match Store::open(path, SCHEMAS) {
         Ok(opened) => {
             opened.warnings.iter().for_each(|warning| warnings.add(warning));
             Ok(opened.store)
@@ -204,7 +210,7 @@ fn open_store(path: &Path, warnings: &Warnings, failed: &mut Vec<String>) -> Res
         Err(error) => {
             warnings.add(format!("The database {} cannot be used: {error}. Nothing is kept until this is solved.", path.display()));
             failed.push("database".to_owned());
-            Store::in_memory(&[]).map_err(|error| BuildError(format!("no database can be opened: {error}")))
+            Store::in_memory(SCHEMAS).map_err(|error| BuildError(format!("no database can be opened: {error}")))
         }
     }
 }
@@ -212,15 +218,32 @@ fn open_store(path: &Path, warnings: &Warnings, failed: &mut Vec<String>) -> Res
 pub fn open_files(
     data: &DataFolder,
     settings: &Settings,
+    store: &Store,
     connections: &Arc<Connections>,
     printer: &Arc<Printer>,
 ) -> Result<Arc<Files>, BuildError> {
     let files = FilesSettings {
         max_upload_size: u64::from(settings.server.max_upload_size) * 1024 * 1024,
+        link_targets: link_targets(settings),
         options: settings.file_manager.clone(),
         ..FilesSettings::new(data.path())
     };
-    Files::open(files, connections.clone(), Arc::new(PrinterControl(printer.clone()))).map_err(|error| BuildError(error.to_string()))
+    Files::open(files, store.clone(), connections.clone(), Arc::new(PrinterControl(printer.clone())))
+        .map_err(|error| BuildError(error.to_string()))
+}
+
+/// Where links in the roots may lead. Installations that come from the incumbent have such links, to sticks and shared folders.
+fn link_targets(settings: &Settings) -> Vec<PathBuf> {
+    let usual = || {
+        // A home folder that is the whole file system, as some containers have it, would open everything.
+        let home = settings::home().filter(|home| home.is_absolute() && home.parent().is_some());
+        home.into_iter().chain(MEDIA.iter().map(PathBuf::from)).collect()
+    };
+    match &settings.file_manager.link_targets {
+        Some(targets) => targets.clone(),
+        None if settings.is_upstream => usual(),
+        None => Vec::new(),
+    }
 }
 
 fn gate_settings(settings: &Settings) -> access::Settings {
@@ -319,6 +342,23 @@ mod tests {
         let data = DataFolder::prepare(folder.path()).unwrap();
         let settings = Settings::load(&data, None);
         crate::contract::operations_of(&data, &settings).unwrap()
+    }
+
+    #[test]
+    fn links_may_lead_home_only_with_the_configuration_of_the_incumbent() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataFolder::prepare(folder.path()).unwrap();
+        let targets = |name: &str, text: &str| {
+            let path = data.path().join("config").join(name);
+            std::fs::write(&path, text).unwrap();
+            let targets = link_targets(&Settings::load(&data, Some(&path)));
+            std::fs::remove_file(path).unwrap();
+            targets
+        };
+        assert!(targets("bowsprit.conf", "[server]\n").is_empty());
+        let usual = targets("moonraker.conf", "[server]\n");
+        assert!(usual.contains(&PathBuf::from("/media")) && usual.contains(&PathBuf::from("/mnt")) && !usual.contains(&PathBuf::from("/")));
+        assert_eq!(targets("moonraker.conf", "[server]\n[file_manager]\nlink_targets:\n  /srv\n"), [PathBuf::from("/srv")]);
     }
 
     #[tokio::test]

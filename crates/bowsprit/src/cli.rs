@@ -33,6 +33,8 @@ pub enum Command {
     Contract(ContractArgs),
     /// Prints the reference of all configuration options as Markdown.
     ConfigReference,
+    /// Prints the metadata of sliced files, one JSON object a line.
+    Metadata(MetadataArgs),
 }
 
 /// Flags of `serve`.
@@ -113,6 +115,14 @@ pub struct ContractArgs {
     /// The document of JSON-RPC methods instead of OpenAPI.
     #[arg(long)]
     pub rpc: bool,
+}
+
+/// Flags of `metadata`.
+#[derive(Debug, Args)]
+pub struct MetadataArgs {
+    /// Sliced files, anywhere.
+    #[arg(required = true, value_name = "FILE")]
+    pub files: Vec<PathBuf>,
 }
 
 impl ServeArgs {

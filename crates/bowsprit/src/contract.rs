@@ -20,8 +20,8 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
     let connections = Arc::new(Connections::default());
     let host = FwHost::new(build::fwhost_options(settings));
     let printer = Printer::new(host.clone(), &connections);
-    let store = Store::in_memory(&[]).map_err(|error| error.to_string())?;
-    let files = build::open_files(data, settings, &connections, &printer).map_err(|error| error.0)?;
+    let store = Store::in_memory(build::SCHEMAS).map_err(|error| error.to_string())?;
+    let files = build::open_files(data, settings, &store, &connections, &printer).map_err(|error| error.0)?;
     let parts = Parts {
         components: Arc::default(),
         failed_components: Arc::default(),

@@ -28,6 +28,7 @@ fn main() -> ExitCode {
         Some(Command::Simulate(args)) => commands::simulate::run(args),
         Some(Command::CheckConfig(args)) => commands::check_config::run(args),
         Some(Command::Contract(args)) => commands::contract::run(&args),
+        Some(Command::Metadata(args)) => commands::metadata::run(&args),
         Some(Command::ConfigReference) => commands::reference::run(),
     };
     match outcome {

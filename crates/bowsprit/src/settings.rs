@@ -146,7 +146,8 @@ pub fn sections() -> Vec<SectionDoc> {
     vec![ServerOptions::describe(), AuthorizationOptions::describe(), FileManagerOptions::describe(), DataStoreOptions::describe()]
 }
 
-fn home() -> Option<PathBuf> {
+/// Home folder of the user that runs the server.
+pub fn home() -> Option<PathBuf> {
     std::env::var_os("HOME").map(PathBuf::from)
 }
 

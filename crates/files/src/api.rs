@@ -30,8 +30,14 @@ struct DirectoryParams {
     path: String,
     /// Adds the metadata of gcode files.
     #[serde(default)]
-    #[expect(dead_code, reason = "accepted; there is no metadata to add yet")]
     extended: bool,
+}
+
+/// Parameters that name a gcode file.
+#[derive(Debug, Deserialize, JsonSchema)]
+struct FilenameParams {
+    /// Path relative to `gcodes`.
+    filename: String,
 }
 
 /// Parameters that name one thing.
@@ -130,8 +136,30 @@ impl Files {
             .get("/server/files/directory")
             .access(Access::View)
             .doc("Files and folders directly in one folder, and the space on its disk.")
-            .handle(self, |files, _, params: DirectoryParams| async move { files.directory(params.path).await });
+            .handle(self, |files, _, params: DirectoryParams| async move { files.directory(params.path, params.extended).await });
+        self.register_metadata(registry);
         self.register_changes(registry);
+    }
+
+    fn register_metadata(self: &Arc<Self>, registry: &mut Registry) {
+        registry
+            .op("server.files.metadata")
+            .get("/server/files/metadata")
+            .access(Access::View)
+            .doc("Metadata of a gcode file. A file that changed since it was read is read again first.")
+            .handle(self, |files, _, params: FilenameParams| async move { files.metadata(params.filename).await });
+        registry
+            .op("server.files.metascan")
+            .post("/server/files/metascan")
+            .access(Access::Control)
+            .doc("Reads the metadata of a gcode file again.")
+            .handle(self, |files, _, params: FilenameParams| async move { files.metascan(params.filename).await });
+        registry
+            .op("server.files.thumbnails")
+            .get("/server/files/thumbnails")
+            .access(Access::View)
+            .doc("Thumbnails of a gcode file; none when it has no metadata.")
+            .handle(self, |files, _, params: FilenameParams| async move { files.thumbnails(params.filename).await });
     }
 
     fn register_changes(self: &Arc<Self>, registry: &mut Registry) {

@@ -4,8 +4,10 @@ use std::fs::Metadata;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 
+use crate::metadata::Record;
 use crate::root::Permissions;
 
 /// *File Info* of document 2: an entry of the file list.
@@ -22,7 +24,7 @@ pub struct FileInfo {
 }
 
 /// A file in a directory listing.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, JsonSchema)]
 pub struct FileEntry {
     /// Modification time, Unix seconds.
     pub modified: f64,
@@ -32,6 +34,24 @@ pub struct FileEntry {
     pub permissions: Permissions,
     /// Its name.
     pub filename: String,
+    /// Its metadata, whose members stand beside the others when it was asked for.
+    #[schemars(skip)]
+    pub(crate) record: Option<Record>,
+}
+
+impl Serialize for FileEntry {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("modified", &self.modified)?;
+        map.serialize_entry("size", &self.size)?;
+        map.serialize_entry("permissions", &self.permissions)?;
+        map.serialize_entry("filename", &self.filename)?;
+        if let Some(record) = &self.record {
+            // The record is valid only while size and time are those of the file, so they need not stand there twice.
+            record.serialize_members(&mut map, &["modified", "size"])?;
+        }
+        map.end()
+    }
 }
 
 /// A folder in a directory listing.

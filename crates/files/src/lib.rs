@@ -23,6 +23,7 @@ pub mod item;
 pub mod kind;
 mod library;
 pub mod list;
+mod metadata;
 pub mod path;
 mod print;
 mod refusal;
@@ -37,6 +38,7 @@ mod upload;
 
 pub use archive::MAX_ARCHIVED_FILES;
 pub use download::Log;
+pub use metadata::{FileMetadata, SCHEMA, ThumbnailDetails};
 pub use print::{NoPrinter, PrintControl};
 pub use root::{Permissions, Reserved, Root};
 pub use service::{Files, OpenError, Transfer};

@@ -1,6 +1,6 @@
 //! Listing: all files of a root, or the entries of one folder (wire/2-files-jobs.md section 1.6).
 
-use std::collections::{HashSet, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::{self, Metadata};
 use std::io;
 use std::os::unix::fs::MetadataExt;
@@ -13,7 +13,10 @@ use serde::Serialize;
 use crate::item::{self, FileEntry, FileInfo, FolderEntry};
 use crate::kind;
 use crate::library::{Library, Need, is_own};
+use crate::metadata::{Ask, Stamp};
+use crate::path::RelPath;
 use crate::root::{GCODES, Permissions, Root};
+use crate::service::Files;
 
 /// Deepest folder that the file list descends to; links can nest without end.
 pub const MAX_LIST_DEPTH: usize = 64;
@@ -115,11 +118,17 @@ struct Folder {
 
 /// All files of a root (of `gcodes`: the gcode files), sorted by their paths in lower case. Follows linked folders, each real folder once.
 pub(crate) fn list(library: &Library, root: &Root) -> Vec<FileInfo> {
+    below(library, root, &RelPath::default())
+}
+
+/// As [`list`], but only what is in one folder and below it. Paths are relative to the root all the same.
+pub(crate) fn below(library: &Library, root: &Root, folder: &RelPath) -> Vec<FileInfo> {
     let reader = FolderReader { library, root };
+    let prefix = if folder.is_root() { String::new() } else { format!("{folder}/") };
     let only_gcode = root.name == GCODES;
     let mut seen = HashSet::new();
     // Real folders come before linked ones, so that a file that can be reached both ways stands in the list under its real path.
-    let mut folders = VecDeque::from([Folder { real: root.path.clone(), prefix: String::new(), depth: 0 }]);
+    let mut folders = VecDeque::from([Folder { real: folder.below(&root.path), prefix, depth: 0 }]);
     let mut files = Vec::new();
     while let Some(folder) = folders.pop_front() {
         // A folder that went away meanwhile, or that we may not read, does not spoil the list.
@@ -150,18 +159,28 @@ pub(crate) fn list(library: &Library, root: &Root) -> Vec<FileInfo> {
     files
 }
 
-/// The entries of one folder.
-pub(crate) fn directory(library: &Library, text: &str) -> Result<Directory, ApiError> {
+/// The entries of one folder; `extended` adds metadata to gcode files that have it.
+pub(crate) fn directory(manager: &Files, text: &str, extended: bool) -> Result<Directory, ApiError> {
+    let library = &manager.library;
     let path = library.locate(text, Need::Read)?;
     let absent = |_| ApiError::bad_request(format!("Directory does not exist ({})", path.public()));
     let reader = FolderReader { library, root: &path.root };
     let (mut dirs, mut files) = (Vec::new(), Vec::new());
+    let mut records = if extended && path.root.name == GCODES { manager.metadata.folder(&path.relative) } else { HashMap::new() };
     for found in reader.read(&path.real).map_err(absent)? {
         let (modified, size, permissions) = (item::modified(&found.metadata), found.metadata.len(), found.permissions);
         if found.metadata.is_dir() {
             dirs.push(FolderEntry { modified, size, permissions, dirname: found.name });
         } else if found.metadata.is_file() {
-            files.push(FileEntry { modified, size, permissions, filename: found.name });
+            // A record of another state of the file is not shown; the file is read again when nothing else is to do.
+            let record = records.remove(&found.name).filter(|record| {
+                let valid = record.stamp == Stamp::of(&found.metadata);
+                if !valid && let Ok(file) = RelPath::parse(&format!("{}/{}", path.relative, found.name)) {
+                    drop(manager.scans.ask(&file, Ask::Background));
+                }
+                valid
+            });
+            files.push(FileEntry { modified, size, permissions, filename: found.name, record });
         }
     }
     let disk_usage = disk_usage(&path.real).map_err(absent)?;

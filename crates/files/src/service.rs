@@ -10,6 +10,7 @@ use protocol::vocabulary::SECRETS_FILE;
 use protocol::{ApiError, Event};
 use rpc::transfer::{Boxed, Download, FileTransfer, Upload};
 use rpc::{Call, Connections};
+use store::Store;
 
 use crate::disk;
 use crate::download::{self, Log, LogPaths};
@@ -17,6 +18,7 @@ use crate::item::FileInfo;
 use crate::kind;
 use crate::library::{Library, Need};
 use crate::list::{self, Directory};
+use crate::metadata::{self as scanning, Queue, Table};
 use crate::path::RelPath;
 use crate::print::PrintControl;
 use crate::root::{CONFIG, GCODES, LOGS, Reserved, Root};
@@ -24,6 +26,7 @@ use crate::settings::FilesSettings;
 use crate::upload::{self, Spool};
 
 mod changes;
+mod metadata;
 
 /// Folders of the data folder that clients never see.
 const RESERVED_FOLDERS: &[&str] = &["database", "certs", "systemd", "backup"];
@@ -47,6 +50,10 @@ pub struct Files {
     pub(crate) library: Library,
     pub(crate) spool: Arc<Spool>,
     pub(crate) print: Arc<dyn PrintControl>,
+    /// What the scans found.
+    pub(crate) metadata: Table,
+    /// Files that wait for a scan.
+    pub(crate) scans: Arc<Queue>,
     /// Held by everything that changes files, one after the other.
     pub(crate) changes: Arc<tokio::sync::Mutex<()>>,
     logs: LogPaths,
@@ -55,20 +62,28 @@ pub struct Files {
 }
 
 impl Files {
-    /// Registers the roots of the data folder, makes missing folders, sweeps what unfinished uploads left. Blocks: called once, at start.
+    /// Registers the roots of the data folder, makes missing folders, sweeps what unfinished uploads left, and begins to scan in the background.
+    /// `store` must have been opened with [`SCHEMA`](crate::SCHEMA). Blocks: called once, at start.
     ///
     /// # Errors
     /// When the data folder is no folder. A root that cannot be used is only a warning.
-    pub fn open(settings: FilesSettings, connections: Arc<Connections>, print: Arc<dyn PrintControl>) -> Result<Arc<Self>, OpenError> {
+    pub fn open(
+        settings: FilesSettings,
+        store: Store,
+        connections: Arc<Connections>,
+        print: Arc<dyn PrintControl>,
+    ) -> Result<Arc<Self>, OpenError> {
         let data_folder = |source| OpenError::DataFolder { path: settings.data_path.clone(), source };
         let data = settings.data_path.canonicalize().map_err(data_folder)?;
         if !data.is_dir() {
             return Err(data_folder(io::ErrorKind::NotADirectory.into()));
         }
         let files = Self {
-            library: Library::new(&settings.options.link_targets),
+            library: Library::new(&settings.link_targets),
             spool: Arc::default(),
             print,
+            metadata: Table::new(store),
+            scans: Arc::default(),
             changes: Arc::default(),
             logs: LogPaths::default(),
             connections,
@@ -95,7 +110,12 @@ impl Files {
         if let Some(gcodes) = files.library.root(GCODES) {
             files.spool.settle(&gcodes.path);
         }
-        Ok(Arc::new(files))
+        let files = Arc::new(files);
+        if let Err(error) = scanning::start(&files) {
+            files.warn(format!("There will be no metadata of gcode files: no thread for it: {error}"));
+            files.scans.stop();
+        }
+        Ok(files)
     }
 
     /// Adds a root, or moves a known one; clients learn of a move by `root_update`. A folder that cannot be a root gives a warning.
@@ -162,13 +182,13 @@ impl Files {
         .await
     }
 
-    /// The entries of one folder, named with its root.
+    /// The entries of one folder, named with its root; `extended` adds the metadata of gcode files as far as it is there.
     ///
     /// # Errors
     /// 400 and 403 as for all paths; 400 when it is no folder.
-    pub async fn directory(self: &Arc<Self>, path: String) -> Result<Directory, ApiError> {
+    pub async fn directory(self: &Arc<Self>, path: String, extended: bool) -> Result<Directory, ApiError> {
         let files = self.clone();
-        blocking(move || list::directory(&files.library, &path)).await
+        blocking(move || list::directory(&files, &path, extended)).await
     }
 
     /// Tells all clients of a change once the call that made it is answered.
@@ -176,7 +196,7 @@ impl Files {
         call.hold_until_answered(Announcement { files: self.clone(), change: Some(FilelistChange { action, item, source_item }) });
     }
 
-    fn announce(&self, change: FilelistChange) {
+    pub(crate) fn announce(&self, change: FilelistChange) {
         self.connections.emit(&Event::FilelistChanged(change));
     }
 
@@ -186,6 +206,12 @@ impl Files {
         if !warnings.contains(&warning) {
             warnings.push(warning);
         }
+    }
+}
+
+impl Drop for Files {
+    fn drop(&mut self) {
+        self.scans.stop();
     }
 }
 

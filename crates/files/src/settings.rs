@@ -13,10 +13,17 @@ config::options! {
         /// Clients may change files of the `config` root.
         enable_config_write_access: bool = true,
         /// Folders outside of the roots that links inside the roots may lead to: mounted media, shared configuration. Other links that leave
-        /// their root are hidden and refused.
-        link_targets: Vec<PathBuf> = &[],
+        /// their root are hidden and refused. Unset: the home folder of the user that runs the server, `/media` and `/mnt` when the
+        /// configuration in use is a `moonraker.conf`, else none.
+        link_targets: Option<Vec<PathBuf>> = None,
         /// Warn when the firmware's configuration file is outside of the `config` root.
         check_firmware_config_path ["check_klipper_config_path"]: bool = true,
+        /// Converts the object marks of slicers in uploaded files, so that single objects of a print can be cancelled.
+        enable_object_processing: bool = false,
+        /// Converts object marks also while a print runs. It is work for the processor that can wait.
+        process_objects_while_printing: bool = false,
+        /// Seconds that an upload or a request waits for the metadata of a file.
+        default_metadata_parser_timeout: f64 { min 1, max 3600 } = 20.0,
     }
 }
 
@@ -31,6 +38,8 @@ pub struct FilesSettings {
     pub write_access: bool,
     /// Reserved paths besides the fixed ones of the data folder: the program's own folder, for example.
     pub reserved: Vec<Reserved>,
+    /// Folders outside of the roots that links may lead to, defaults included.
+    pub link_targets: Vec<PathBuf>,
     /// `[file_manager]`.
     pub options: FileManagerOptions,
 }
@@ -43,6 +52,7 @@ impl FilesSettings {
             max_upload_size: DEFAULT_MAX_UPLOAD,
             write_access: true,
             reserved: Vec::new(),
+            link_targets: Vec::new(),
             options: FileManagerOptions::default(),
         }
     }

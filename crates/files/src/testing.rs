@@ -12,6 +12,7 @@ use rpc::connection::Registered;
 use rpc::transfer::{Boxed, Download, FileTransfer, Upload, Uploaded};
 use rpc::{Call, ConnectionKind, Connections, Identity};
 use serde_json::Value;
+use store::Store;
 use tempfile::TempDir;
 
 use crate::print::PrintControl;
@@ -59,13 +60,18 @@ impl Bench {
 
     /// A bench whose settings `change` adapts; the data folder is in them.
     pub(crate) fn with(change: impl FnOnce(&mut FilesSettings)) -> Self {
-        let data = tempfile::tempdir().unwrap();
+        Self::over(tempfile::tempdir().unwrap(), Store::in_memory(&[crate::SCHEMA]).unwrap(), change)
+    }
+
+    /// A bench over what an earlier one left.
+    pub(crate) fn over(data: TempDir, store: Store, change: impl FnOnce(&mut FilesSettings)) -> Self {
         let mut settings = FilesSettings::new(data.path());
         change(&mut settings);
         let connections = Arc::new(Connections::default());
         let printer = Arc::new(FakePrinter::default());
-        let files = Files::open(settings, connections.clone(), printer.clone()).unwrap();
         let listener = connections.register(ConnectionKind::Unix, Identity::Local, None);
+        let files = Files::open(settings, store, connections.clone(), printer.clone()).unwrap();
+        settle(&files);
         Self { data, files, printer, connections, listener }
     }
 
@@ -117,6 +123,15 @@ impl Bench {
         self.listener.connection.outbox.take(&mut frames, usize::MAX);
         let parsed = frames.iter().map(|frame| serde_json::from_slice::<Value>(frame).unwrap());
         parsed.map(|mut message| message["params"][0].take()).collect()
+    }
+}
+
+/// Waits until what the start found is scanned, so that no test sees the notification about it.
+pub(crate) fn settle(files: &Files) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
+    while !files.scans.is_settled() {
+        assert!(std::time::Instant::now() < deadline, "the start never ended");
+        std::thread::sleep(std::time::Duration::from_millis(1));
     }
 }
 

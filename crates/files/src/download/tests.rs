@@ -68,7 +68,7 @@ async fn what_is_not_served() {
 
 #[tokio::test]
 async fn reserved_paths_stay_closed_where_links_may_lead_anywhere() {
-    let bench = Bench::with(|settings| settings.options.link_targets = vec!["/".into()]);
+    let bench = Bench::with(|settings| settings.link_targets = vec!["/".into()]);
     bench.write("database/data.db", "");
     bench.write("media/x.gcode", "G28");
     bench.link("gcodes/db", bench.path("database"));

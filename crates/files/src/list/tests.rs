@@ -51,7 +51,7 @@ async fn reserved_folders_and_git_are_not_listed() {
     let files = bench.files.list("config".into()).await.unwrap();
     let seen: Vec<_> = files.iter().map(|file| (file.path.as_str(), file.permissions)).collect();
     assert_eq!(seen, [("b.cfg", Permissions::ReadWrite), ("shown/a.cfg", Permissions::Read)]);
-    let directory = bench.files.directory("config".into()).await.unwrap();
+    let directory = bench.files.directory("config".into(), false).await.unwrap();
     let of = |name: &str| directory.dirs.iter().find(|folder| folder.dirname == name).map(|folder| folder.permissions);
     assert_eq!(of("private"), Some(Permissions::Nothing));
     assert_eq!(of("shown"), Some(Permissions::Read));
@@ -73,7 +73,7 @@ async fn a_directory_shows_everything_directly_in_it() {
     for file in ["a.gcode", "readme.txt", "sub/b.gcode", ".thumbs/a.png", ".bowsprit-upload/1.part"] {
         bench.write(&format!("gcodes/{file}"), "12345");
     }
-    let directory = bench.files.directory("gcodes".into()).await.unwrap();
+    let directory = bench.files.directory("gcodes".into(), false).await.unwrap();
     let mut dirs: Vec<_> = directory.dirs.iter().map(|folder| folder.dirname.as_str()).collect();
     dirs.sort_unstable();
     let mut files: Vec<_> = directory.files.iter().map(|file| (file.filename.as_str(), file.size)).collect();
@@ -84,7 +84,7 @@ async fn a_directory_shows_everything_directly_in_it() {
     assert_eq!((directory.root_info.name.as_str(), directory.root_info.permissions), ("gcodes", Permissions::ReadWrite));
     let usage = directory.disk_usage;
     assert!(usage.total > 0 && usage.used <= usage.total && usage.free <= usage.total);
-    assert_eq!(bench.files.directory("gcodes/sub/".into()).await.unwrap().files[0].filename, "b.gcode");
+    assert_eq!(bench.files.directory("gcodes/sub/".into(), false).await.unwrap().files[0].filename, "b.gcode");
 }
 
 #[tokio::test]
@@ -96,9 +96,9 @@ async fn a_directory_that_is_none() {
         ("gcodes/a.gcode", "Directory does not exist (gcodes/a.gcode)"),
         ("nope", "Invalid root path (nope)"),
     ] {
-        assert_eq!(bench.files.directory(path.into()).await.unwrap_err().message, text);
+        assert_eq!(bench.files.directory(path.into(), false).await.unwrap_err().message, text);
     }
-    assert_eq!(bench.files.directory("gcodes/.bowsprit-upload".into()).await.unwrap_err().kind, protocol::ErrorKind::Forbidden);
+    assert_eq!(bench.files.directory("gcodes/.bowsprit-upload".into(), false).await.unwrap_err().kind, protocol::ErrorKind::Forbidden);
 }
 
 #[tokio::test]

@@ -8,7 +8,9 @@ use rpc::Call;
 
 use super::{Files, blocking};
 use crate::archive::{self, Plan};
-use crate::library::RootPath;
+use crate::library::{Need, RootPath};
+use crate::metadata::{Ask, follow};
+use crate::path::RelPath;
 use crate::relocate::{self, Relocated};
 use crate::upload::save_failed;
 use crate::{delete, folder};
@@ -114,13 +116,37 @@ impl Files {
         let files = self.clone();
         // The guard moves to the thread: a caller who leaves must not open the lock while the disk is still busy.
         let changes = self.changes.clone().lock_owned().await;
-        let change = blocking(move || {
+        let (mut change, due) = blocking(move || {
             let _changes = changes;
-            work(&files)
+            let change = work(&files)?;
+            let due = follow(&files, &change);
+            Ok((change, due))
         })
         .await?;
+        // Metadata comes before the answer and the notification; objects may change the size of the file.
+        if !due.is_empty() {
+            self.scanned(&due, Ask::Now).await;
+            if let Some(path) = RelPath::parse(&change.item.path).ok().filter(|path| due.len() == 1 && due[0] == *path) {
+                let (root, item) = (change.item.root.clone(), change.item);
+                change.item = self.item_again(root, path, item).await;
+            }
+        }
         self.announce_after(call, change.action, change.item.clone(), change.source_item.clone());
         Ok(change)
+    }
+
+    /// The item as it is now, or as it was when it cannot be read any more.
+    pub(crate) async fn item_now(self: &Arc<Self>, path: &RootPath, before: FileItem) -> FileItem {
+        self.item_again(path.root.name.clone(), path.relative.clone(), before).await
+    }
+
+    async fn item_again(self: &Arc<Self>, root: String, path: RelPath, before: FileItem) -> FileItem {
+        let files = self.clone();
+        let again = blocking(move || {
+            let path = files.library.resolve(&root, path, Need::Read).map_err(|refusal| refusal.for_operation(""))?;
+            files.item(&path)
+        });
+        again.await.unwrap_or(before)
     }
 
     fn item(&self, path: &RootPath) -> Result<FileItem, ApiError> {

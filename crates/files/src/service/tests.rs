@@ -20,7 +20,7 @@ fn a_data_folder_that_is_none() {
     std::fs::write(data.path().join("file"), "").unwrap();
     for name in ["file", "missing"] {
         let settings = FilesSettings::new(data.path().join(name));
-        assert!(Files::open(settings, Arc::default(), Arc::new(crate::NoPrinter)).is_err());
+        assert!(Files::open(settings, Store::in_memory(&[]).unwrap(), Arc::default(), Arc::new(crate::NoPrinter)).is_err());
     }
 }
 
@@ -28,7 +28,8 @@ fn a_data_folder_that_is_none() {
 async fn a_root_that_cannot_be_used_is_a_warning_and_its_uploads_are_refused() {
     let data = tempfile::tempdir().unwrap();
     std::fs::write(data.path().join("gcodes"), "a file").unwrap();
-    let files = Files::open(FilesSettings::new(data.path()), Arc::default(), Arc::new(crate::NoPrinter)).unwrap();
+    let files =
+        Files::open(FilesSettings::new(data.path()), Store::in_memory(&[]).unwrap(), Arc::default(), Arc::new(crate::NoPrinter)).unwrap();
     assert_eq!(files.registered_directories(), ["config", "logs"]);
     assert_eq!(files.warnings().len(), 1);
     let mut upload = Transfer(files.clone()).begin_upload(None).unwrap();
@@ -68,5 +69,5 @@ fn options_are_read_under_their_public_names() {
     let context = config::Context { data_path: "/data".into(), ..config::Context::default() };
     let options: FileManagerOptions = config::Reader::new(&loaded.document, &context).read_or_default();
     assert!(!options.enable_config_write_access);
-    assert_eq!(options.link_targets, [PathBuf::from("/media"), PathBuf::from("/data/shared")]);
+    assert_eq!(options.link_targets, Some(vec![PathBuf::from("/media"), PathBuf::from("/data/shared")]));
 }

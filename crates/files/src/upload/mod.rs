@@ -17,7 +17,7 @@ mod writer;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use protocol::event::{FileAction, FileItem};
+use protocol::event::{FileAction, FileItem, FilelistChange};
 use protocol::{ApiError, ErrorKind, dual};
 use rpc::Call;
 use rpc::transfer::{Boxed, Upload, Uploaded};
@@ -33,6 +33,7 @@ use place::{Place, Placed};
 pub(crate) use spool::SPOOL_FOLDER;
 pub use spool::{MAX_PARALLEL_UPLOADS, SPACE_LEFT_FREE};
 pub(crate) use spool::{Share, Spool};
+pub(crate) use ufp::MAX_THUMBNAIL_BYTES;
 use writer::Writer;
 pub(crate) use writer::save_failed;
 
@@ -155,6 +156,10 @@ async fn finish(upload: Arriving, call: Arc<Call>) -> Result<Uploaded, ApiError>
         }))
         .await?;
     drop(share);
+    let mut placed = placed;
+    let change = FilelistChange { action: FileAction::CreateFile, item: placed.item.clone(), source_item: None };
+    files.followed(&change).await;
+    placed.item = files.item_now(&placed.path, placed.item).await;
     let is_gcode = placed.path.root.name == GCODES && kind::is_gcode(&placed.item.path);
     let started = is_gcode && start && start_print(&files, &placed, &call).await;
     let result = UploadResult {

@@ -143,7 +143,7 @@ async fn without_write_access_nothing_is_taken() {
     let bench = Bench::with(|settings| settings.write_access = false);
     let error = Transfer(bench.files.clone()).begin_upload(None).err().unwrap();
     assert_eq!(error.kind, ErrorKind::Forbidden);
-    assert_eq!(bench.files.directory("gcodes".into()).await.unwrap().root_info.permissions.as_str(), "r");
+    assert_eq!(bench.files.directory("gcodes".into(), false).await.unwrap().root_info.permissions.as_str(), "r");
 }
 
 #[tokio::test]
@@ -240,7 +240,13 @@ async fn leftovers_of_an_earlier_run_are_swept() {
     let bench = Bench::new();
     bench.write("gcodes/.bowsprit-upload/77-0.part", "half");
     let printer = bench.printer.clone();
-    let again = crate::Files::open(crate::FilesSettings::new(bench.data.path()), bench.connections.clone(), printer).unwrap();
+    let again = crate::Files::open(
+        crate::FilesSettings::new(bench.data.path()),
+        store::Store::in_memory(&[]).unwrap(),
+        bench.connections.clone(),
+        printer,
+    )
+    .unwrap();
     assert_eq!(bench.spooled(), 0);
     assert_eq!(again.registered_directories(), ["config", "logs", "gcodes"]);
 }
@@ -402,7 +408,7 @@ async fn a_broken_container_makes_nothing() {
 async fn an_upload_to_another_file_system_arrives_whole() {
     // Memory is usually a file system of its own; where it is not, the plain rename is checked once more.
     let media = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
-    let bench = Bench::with(|settings| settings.options.link_targets = vec![media.path().to_owned()]);
+    let bench = Bench::with(|settings| settings.link_targets = vec![media.path().to_owned()]);
     bench.link("gcodes/usb", media.path());
     let content = "G1 X1\n".repeat(50_000);
     for _ in 0..2 {

@@ -20,7 +20,7 @@ const THUMBNAIL: &str = "Metadata/thumbnail.png";
 /// Members that are looked at; a container has about ten.
 const MAX_MEMBERS: usize = 1000;
 /// Largest picture that is kept, in bytes.
-const MAX_THUMBNAIL_BYTES: u64 = 8 * 1024 * 1024;
+pub(crate) const MAX_THUMBNAIL_BYTES: u64 = 8 * 1024 * 1024;
 
 /// What a container held, not yet synced.
 pub(crate) struct Unpacked {

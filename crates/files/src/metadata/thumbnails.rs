@@ -1,0 +1,77 @@
+//! Images of gcode files in the `.thumbs` folders beside them. They can be made again at any time, so they are not synced. Blocks.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use gcode::metadata::{ThumbnailInfo, stem};
+use gcode::thumbnail::{FOLDER, Thumbnail};
+
+use crate::disk::ensure_folder;
+use crate::library::{Library, Need};
+use crate::path::RelPath;
+use crate::root::GCODES;
+use crate::upload::MAX_THUMBNAIL_BYTES;
+
+/// Name under which an image is written before it has its place; no request and no observer sees it.
+const UNFINISHED: &str = ".bowsprit-thumbnail.part";
+
+/// Writes the images of a file; the first fault is returned, the others are tried all the same.
+pub(super) fn write(library: &Library, gcode: &RelPath, images: &[Thumbnail]) -> io::Result<()> {
+    if images.is_empty() {
+        return Ok(());
+    }
+    let folder = real(library, &gcode.parent(), FOLDER).ok_or(io::ErrorKind::PermissionDenied)?;
+    ensure_folder(&folder)?;
+    let mut result = Ok(());
+    for image in images {
+        let Some(place) = real(library, &gcode.parent(), &image.relative_path) else { continue };
+        let unfinished = folder.join(UNFINISHED);
+        result = result.and(fs::write(&unfinished, &image.data).and_then(|()| fs::rename(&unfinished, &place)));
+    }
+    result
+}
+
+/// The image that a container brought for this file.
+pub(super) fn from_container(library: &Library, gcode: &RelPath) -> Option<Vec<u8>> {
+    let place = real(library, &gcode.parent(), &format!("{FOLDER}/{}.png", stem(gcode.name())))?;
+    let mut image = Vec::new();
+    File::open(place).ok()?.take(MAX_THUMBNAIL_BYTES).read_to_end(&mut image).ok()?;
+    Some(image)
+}
+
+/// Removes images of a file that is gone, or that has others now.
+pub(super) fn remove<'i>(library: &Library, folder: &RelPath, images: impl Iterator<Item = &'i ThumbnailInfo>) {
+    for image in images {
+        if let Some(place) = real(library, folder, &image.relative_path) {
+            // Somebody else may have removed it.
+            let _ = fs::remove_file(place);
+        }
+    }
+    if let Some(place) = real(library, folder, FOLDER) {
+        // Goes only when it is empty.
+        let _ = fs::remove_dir(place);
+    }
+}
+
+/// Moves images to another folder under their old names.
+pub(super) fn relocate(library: &Library, from: &RelPath, to: &RelPath, images: &[ThumbnailInfo]) -> io::Result<()> {
+    if from == to || images.is_empty() {
+        return Ok(());
+    }
+    ensure_folder(&real(library, to, FOLDER).ok_or(io::ErrorKind::PermissionDenied)?)?;
+    for image in images {
+        if let (Some(old), Some(new)) = (real(library, from, &image.relative_path), real(library, to, &image.relative_path)) {
+            fs::rename(old, new)?;
+        }
+    }
+    remove(library, from, std::iter::empty());
+    Ok(())
+}
+
+/// Where an image, named relative to a folder, is; only names directly in `.thumbs` count, whatever the database says.
+fn real(library: &Library, folder: &RelPath, image: &str) -> Option<PathBuf> {
+    let inside = image == FOLDER || Path::new(image).parent() == Some(Path::new(FOLDER));
+    let path = RelPath::parse(&format!("{folder}/{image}")).ok().filter(|_| inside)?;
+    Some(library.resolve(GCODES, path, Need::Write).ok()?.entry)
+}

@@ -1,0 +1,121 @@
+//! Metadata as clients ask for it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use protocol::ApiError;
+use protocol::event::FilelistChange;
+
+use super::{Files, blocking};
+use crate::kind;
+use crate::library::{Need, RootPath};
+use crate::metadata::{Ask, FileMetadata, OBJECTS_TIME_LIMIT, Record, Stamp, ThumbnailDetails, follow};
+use crate::path::RelPath;
+use crate::refusal::Refusal;
+use crate::root::GCODES;
+
+impl Files {
+    /// The metadata of a gcode file, named relative to `gcodes`. A file that changed since its scan, or has none yet, is scanned first.
+    ///
+    /// # Errors
+    /// 404 when there is none, 400 and 403 as for all paths.
+    pub async fn metadata(self: &Arc<Self>, filename: String) -> Result<FileMetadata, ApiError> {
+        let none = ApiError::not_found(format!("Metadata not available for <{filename}>"));
+        let (path, valid) = self.look(filename).await?;
+        if let Some(record) = valid {
+            return Ok(FileMetadata { record, filename: path.to_string() });
+        }
+        self.scanned(std::slice::from_ref(&path), Ask::Now).await;
+        let files = self.clone();
+        let (key, record) = blocking(move || Ok((path.to_string(), files.metadata.get(&path)))).await?;
+        Ok(FileMetadata { record: record.ok_or(none)?, filename: key })
+    }
+
+    /// Scans a gcode file again.
+    ///
+    /// # Errors
+    /// 404 when there is no such file, 400 when it is no gcode file.
+    pub async fn metascan(self: &Arc<Self>, filename: String) -> Result<FileMetadata, ApiError> {
+        let (files, asked) = (self.clone(), filename.clone());
+        let path = blocking(move || {
+            let path = files.gcode_path(&asked)?;
+            if !path.real.is_file() {
+                return Err(ApiError::not_found(format!("File '{asked}' does not exist")));
+            }
+            if !kind::is_gcode(path.relative.name()) || kind::is_ufp(path.relative.name()) {
+                return Err(ApiError::bad_request(format!("File '{asked}' is not a gcode file")));
+            }
+            Ok(path.relative)
+        })
+        .await?;
+        self.scanned(&[path], Ask::Force).await;
+        self.metadata(filename).await
+    }
+
+    /// The thumbnails of a gcode file; none when there is no metadata.
+    ///
+    /// # Errors
+    /// 400 and 403 as for all paths.
+    pub async fn thumbnails(self: &Arc<Self>, filename: String) -> Result<Vec<ThumbnailDetails>, ApiError> {
+        let files = self.clone();
+        blocking(move || {
+            let path = files.gcode_path(&filename)?.relative;
+            let folder = path.parent();
+            let record = files.metadata.get(&path);
+            let images = record.map(|record| record.thumbnails()).unwrap_or_default();
+            let place = |image: &str| if folder.is_root() { image.to_owned() } else { format!("{folder}/{image}") };
+            let details = images.into_iter().map(|image| ThumbnailDetails {
+                width: image.width,
+                height: image.height,
+                size: image.size,
+                thumbnail_path: place(&image.relative_path),
+            });
+            Ok(details.collect())
+        })
+        .await
+    }
+
+    /// Lets metadata follow a change; ready when what clients will ask for is there. Called without the lock of all changes.
+    pub(crate) async fn followed(self: &Arc<Self>, change: &FilelistChange) {
+        let (files, change) = (self.clone(), change.clone());
+        let due = blocking(move || Ok(follow(&files, &change))).await.unwrap_or_default();
+        self.scanned(&due, Ask::Now).await;
+    }
+
+    /// Waits for scans, but not longer than they may take.
+    pub(crate) async fn scanned(&self, paths: &[RelPath], how: Ask) {
+        let receivers: Vec<_> = paths.iter().map(|path| self.scans.ask(path, how)).collect();
+        let all = async {
+            for receiver in receivers {
+                // The scan is over when the sender goes.
+                let _ = receiver.await;
+            }
+        };
+        let mut limit = Duration::from_secs_f64(self.settings.options.default_metadata_parser_timeout);
+        if self.settings.options.enable_object_processing {
+            limit = limit.max(OBJECTS_TIME_LIMIT);
+        }
+        if tokio::time::timeout(limit, all).await.is_err() {
+            tracing::warn!(files = paths.len(), "metadata is late; it will follow");
+        }
+    }
+
+    /// The key of a file and its record, if that is valid.
+    async fn look(self: &Arc<Self>, filename: String) -> Result<(RelPath, Option<Record>), ApiError> {
+        let files = self.clone();
+        blocking(move || {
+            let path = files.gcode_path(&filename)?;
+            let Ok(now) = std::fs::metadata(&path.real) else {
+                return Err(ApiError::not_found(format!("Metadata not available for <{filename}>")));
+            };
+            let record = files.metadata.get(&path.relative).filter(|record| record.stamp == Stamp::of(&now));
+            Ok((path.relative, record))
+        })
+        .await
+    }
+
+    fn gcode_path(&self, filename: &str) -> Result<RootPath, ApiError> {
+        let parsed = RelPath::parse(filename).map_err(Refusal::from);
+        parsed.and_then(|path| self.library.resolve(GCODES, path, Need::Read)).map_err(|refusal| refusal.for_operation(filename))
+    }
+}
