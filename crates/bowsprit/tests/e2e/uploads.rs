@@ -33,6 +33,18 @@ async fn paths_that_lead_elsewhere() {
 }
 
 #[tokio::test]
+async fn a_path_that_climbs_into_another_root() {
+    let server = TestServer::without_printer().await;
+    server.upload("t.gcode", "G28").await;
+    for path in ["config/%2e%2e/gcodes/t.gcode", "config/..%2fgcodes/t.gcode", "logs/../gcodes/t.gcode"] {
+        let target = format!("/server/files/{path}");
+        assert_eq!(server.http().delete(&target).await.error().0, 403, "{path}");
+        assert_eq!(server.http().get(&target).await.error().0, 403, "{path}");
+    }
+    only(&server, &["t.gcode"]).await;
+}
+
+#[tokio::test]
 async fn roots_that_take_no_files() {
     let server = TestServer::without_printer().await;
     for root in ["logs", "none", "", "../gcodes"] {

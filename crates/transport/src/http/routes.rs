@@ -147,6 +147,11 @@ async fn json_rpc(gateway: &Arc<Gateway>, head: &Head<'_>, body: Incoming) -> Re
 async fn file(gateway: &Arc<Gateway>, head: &Head<'_>, method: &Method) -> Result<Response, ApiError> {
     let encoded = head.path.strip_prefix("/server/files/").unwrap_or("");
     let path = percent_decode_str(encoded).decode_utf8().map_err(|_| ApiError::bad_request("The path is not valid UTF-8"))?.into_owned();
+    // The route names the root: a path that climbs out of it is no path of this root, even where it leads to another one.
+    if path.split('/').any(|part| part == "..") {
+        authorised(head.admission)?;
+        return Err(ApiError::forbidden("The path leaves its root"));
+    }
     match *method {
         Method::GET | Method::HEAD => {
             if !gateway.files.is_public(&path) {
