@@ -9,8 +9,10 @@ pub mod connection;
 pub mod contract;
 mod decode;
 pub mod dispatch;
+pub mod operation;
 pub mod outbox;
 pub mod registry;
+mod table;
 pub mod transfer;
 
 pub use args::{ArgValue, Arguments};

@@ -19,167 +19,19 @@
 //! `handle` exists only after `access`: an operation without an access class does not compile. Names that collide are found by
 //! [`Registry::build`], which a test runs.
 
-use std::collections::HashMap;
 use std::future::Future;
-use std::pin::Pin;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use protocol::{ApiError, dual, vocabulary};
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::Serialize;
+use protocol::ApiError;
+use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::args::Arguments;
 use crate::call::{Access, Call, Transport};
 use crate::decode::decode;
-
-/// JSON text of a result.
-pub type Answer = Bytes;
-
-/// A call that is still being worked on.
-pub type Working = Pin<Box<dyn Future<Output = Result<Answer, ApiError>> + Send>>;
-
-/// What calling an operation gives.
-pub enum Outcome {
-    /// Finished at once.
-    Done(Result<Answer, ApiError>),
-    /// Goes on.
-    Working(Working),
-}
-
-impl Outcome {
-    /// Work that goes on.
-    pub fn working<R: Reply>(work: impl Future<Output = Result<R, ApiError>> + Send + 'static) -> Self {
-        Self::Working(Box::pin(async move { work.await?.into_answer() }))
-    }
-}
-
-/// Verbs of HTTP routes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Verb {
-    /// GET
-    Get,
-    /// POST
-    Post,
-    /// DELETE
-    Delete,
-}
-
-impl Verb {
-    /// Lower-case name, as in OpenAPI.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Get => "get",
-            Self::Post => "post",
-            Self::Delete => "delete",
-        }
-    }
-}
-
-/// How a query string is read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum QueryStyle {
-    /// Keys are arguments.
-    #[default]
-    Arguments,
-    /// Keys are printer objects, values their fields (`?toolhead&extruder=target`).
-    PrinterObjects,
-}
-
-/// A result whose JSON text is made by its producer: passed through from the firmware host, or taken from a cache.
-#[derive(Debug, Clone)]
-pub struct Rendered(pub Bytes);
-
-/// What an operation may return.
-pub trait Reply: Send + 'static {
-    /// The JSON text, with both names of renamed members.
-    ///
-    /// # Errors
-    /// 500 when it cannot be encoded.
-    fn into_answer(self) -> Result<Answer, ApiError>;
-    /// The schema for the contract.
-    fn schema(generator: &mut SchemaGenerator) -> Schema;
-}
-
-impl<T: Serialize + JsonSchema + Send + 'static> Reply for T {
-    fn into_answer(self) -> Result<Answer, ApiError> {
-        dual::to_vec(&self).map(Bytes::from).map_err(|error| ApiError::internal(format!("The result could not be encoded: {error}")))
-    }
-
-    fn schema(generator: &mut SchemaGenerator) -> Schema {
-        generator.subschema_for::<T>()
-    }
-}
-
-impl Reply for Rendered {
-    fn into_answer(self) -> Result<Answer, ApiError> {
-        Ok(self.0)
-    }
-
-    fn schema(_: &mut SchemaGenerator) -> Schema {
-        Schema::from(true)
-    }
-}
-
-type Handler = Box<dyn Fn(&Arc<Call>, &Arguments<'_>) -> Outcome + Send + Sync>;
-type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
-
-/// One operation.
-pub struct Operation {
-    /// Neutral JSON-RPC method name.
-    pub method: String,
-    /// HTTP routes, neutral.
-    pub routes: Vec<(Verb, String)>,
-    /// Who may call.
-    pub access: Access,
-    /// What it does, in sentences.
-    pub doc: &'static str,
-    /// How its query string is read.
-    pub query_style: QueryStyle,
-    /// Schema of the parameters.
-    pub params: SchemaOf,
-    /// Schema of the result.
-    pub result: SchemaOf,
-    transports: u8,
-    handler: Handler,
-}
-
-impl Operation {
-    /// True when it can be called by this way.
-    #[must_use]
-    pub fn serves(&self, transport: Transport) -> bool {
-        self.transports & transport.bit() != 0
-    }
-
-    /// Checks the way and the right, decodes, and calls.
-    #[must_use]
-    pub fn invoke(&self, call: &Arc<Call>, arguments: &Arguments<'_>) -> Outcome {
-        if !self.serves(call.transport) {
-            let text = format!("Method not found for transport {}", call.transport.as_str());
-            return Outcome::Done(Err(ApiError::not_found(text)));
-        }
-        if !call.identity.may(self.access) {
-            return Outcome::Done(Err(ApiError::unauthorized()));
-        }
-        (self.handler)(call, arguments)
-    }
-}
-
-/// A found operation.
-pub struct Found {
-    /// The operation.
-    pub operation: Arc<Operation>,
-    /// True when it was found under a name that only the incumbent's clients use.
-    pub by_upstream_name: bool,
-}
-
-/// Finds operations that exist only at run time (endpoints of the firmware host).
-pub trait DynamicOperations: Send + Sync {
-    /// The operation of a method name that is not declared.
-    fn method(&self, method: &str) -> Option<Arc<Operation>>;
-}
+use crate::operation::Handler;
+pub use crate::operation::{Answer, Operation, Outcome, QueryStyle, Rendered, Reply, Verb, Working, dynamic_operation};
+pub use crate::table::{DynamicOperations, Found, Operations};
 
 /// Operations under construction.
 #[derive(Default)]
@@ -223,32 +75,7 @@ impl Registry {
     /// # Errors
     /// Lists every name that stands twice.
     pub fn build(self) -> Result<Operations, String> {
-        let mut tables = Operations { methods: HashMap::new(), routes: HashMap::new(), all: Vec::new(), dynamic: self.dynamic };
-        let mut twice = Vec::new();
-        for operation in self.operations {
-            let operation = Arc::new(operation);
-            let mut add_method = |name: String, upstream: bool| {
-                if tables.methods.insert(name.clone(), (operation.clone(), upstream)).is_some() {
-                    twice.push(name);
-                }
-            };
-            if let Some(alias) = vocabulary::method_alias(&operation.method) {
-                add_method(alias, true);
-            }
-            add_method(operation.method.clone(), false);
-            for (verb, route) in &operation.routes {
-                let names = [Some((route.clone(), false)), vocabulary::route_alias(route).map(|alias| (alias, true))];
-                for (route, upstream) in names.into_iter().flatten() {
-                    let verbs = tables.routes.entry(route.clone()).or_default();
-                    if verbs.iter().any(|(known, ..)| known == verb) {
-                        twice.push(format!("{} {route}", verb.as_str()));
-                    }
-                    verbs.push((*verb, operation.clone(), upstream));
-                }
-            }
-            tables.all.push(operation);
-        }
-        if twice.is_empty() { Ok(tables) } else { Err(format!("declared twice: {}", twice.join(", "))) }
+        Operations::new(self.operations, self.dynamic)
     }
 }
 
@@ -379,80 +206,6 @@ impl<'r> Classified<'r> {
             handler,
         };
         (registry, operation)
-    }
-}
-
-/// Makes an operation outside a registry, for [`DynamicOperations`].
-pub fn dynamic_operation(
-    method: String,
-    access: Access,
-    handler: impl Fn(&Arc<Call>, &Arguments<'_>) -> Outcome + Send + Sync + 'static,
-) -> Operation {
-    Operation {
-        method,
-        routes: Vec::new(),
-        access,
-        doc: "",
-        query_style: QueryStyle::Arguments,
-        params: |_| Schema::from(true),
-        result: |_| Schema::from(true),
-        transports: 0xff,
-        handler: Box::new(handler),
-    }
-}
-
-type RouteEntry = (Verb, Arc<Operation>, bool);
-
-/// All operations, ready to be called.
-pub struct Operations {
-    methods: HashMap<String, (Arc<Operation>, bool)>,
-    routes: HashMap<String, Vec<RouteEntry>>,
-    all: Vec<Arc<Operation>>,
-    dynamic: Option<Arc<dyn DynamicOperations>>,
-}
-
-impl Operations {
-    /// The operation of a JSON-RPC method name, in either vocabulary.
-    #[must_use]
-    pub fn method(&self, name: &str) -> Option<Found> {
-        match self.methods.get(name) {
-            Some((operation, upstream)) => Some(Found { operation: operation.clone(), by_upstream_name: *upstream }),
-            None => {
-                let operation = self.dynamic.as_ref()?.method(name)?;
-                Some(Found { operation, by_upstream_name: false })
-            }
-        }
-    }
-
-    /// The operation of an HTTP route, in either vocabulary.
-    ///
-    /// # Errors
-    /// 404 for an unknown route, 405 for a known one with another verb.
-    pub fn route(&self, verb: Verb, path: &str) -> Result<Found, ApiError> {
-        if let Some(verbs) = self.routes.get(path) {
-            return match verbs.iter().find(|(known, ..)| *known == verb) {
-                Some((_, operation, upstream)) => Ok(Found { operation: operation.clone(), by_upstream_name: *upstream }),
-                None => Err(ApiError::new(protocol::ErrorKind::NotAllowed, "Method Not Allowed")),
-            };
-        }
-        let dynamic = self.dynamic.as_ref().zip(path.strip_prefix('/'));
-        match dynamic.and_then(|(dynamic, path)| dynamic.method(&path.replace('/', "."))) {
-            Some(_) if verb == Verb::Delete => Err(ApiError::new(protocol::ErrorKind::NotAllowed, "Method Not Allowed")),
-            Some(operation) => Ok(Found { operation, by_upstream_name: false }),
-            None => Err(ApiError::not_found("Not Found")),
-        }
-    }
-
-    /// True when some verb is served at `path`.
-    #[must_use]
-    pub fn has_route(&self, path: &str) -> bool {
-        self.routes.contains_key(path)
-    }
-
-    /// All declared operations in the order of their declaration.
-    #[must_use]
-    pub fn all(&self) -> &[Arc<Operation>] {
-        &self.all
     }
 }
 
