@@ -51,7 +51,7 @@ config::options! {
     pub struct AuthorizationOptions: "authorization" {
         /// Addresses and networks (`192.168.1.0/24`), one a line, that need no credentials.
         trusted_clients: Vec<String> = &[],
-        /// Origins of pages that may use the API from a browser, one a line; `*` stands for any run of characters.
+        /// Origins of pages that may use the API from a browser, one a line; `*` stands for any run of characters. A public name under which this server itself is reached belongs here, too: trust in an address does not hold for names that anybody could register and point at the printer.
         cors_domains: Vec<String> = &[],
         /// Addresses of reverse proxies, one a line, whose `X-Forwarded-For` and `X-Real-Ip` headers are believed. From anybody else such a header removes the trust in the address. Unset: loopback when the configuration in use is a `moonraker.conf`, else none.
         trusted_proxies: Option<Vec<String>> = None,

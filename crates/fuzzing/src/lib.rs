@@ -12,8 +12,14 @@ use serde_json::value::RawValue;
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.
-pub const TARGETS: &[Target] =
-    &[("rpc_envelope", rpc_envelope), ("arguments", arguments), ("config_file", config_file), ("fwhost_frames", fwhost_frames)];
+pub const TARGETS: &[Target] = &[
+    ("rpc_envelope", rpc_envelope),
+    ("arguments", arguments),
+    ("config_file", config_file),
+    ("fwhost_frames", fwhost_frames),
+    ("gcode_metadata", gcode_metadata),
+    ("gcode_objects", gcode_objects),
+];
 
 /// Any document is understood or refused; what is refused gets an answer that is JSON, and ids are echoed as they came.
 ///
@@ -122,6 +128,32 @@ fn check_frame(frame: &[u8]) {
     let _ = serde_json::from_slice::<HostStatus<'_>>(frame);
     if let Some(cleaned) = fwhost::message::without_barewords(frame) {
         assert!(fwhost::message::without_barewords(&cleaned).is_none(), "once is enough");
+    }
+}
+
+/// A sliced file has metadata that can be written as JSON, and thumbnails that are what they say.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn gcode_metadata(data: &[u8]) {
+    let Ok(scan) = gcode::metadata::read(data, &gcode::metadata::Options::new("fuzz.gcode")) else { return };
+    assert!(serde_json::to_vec(&scan.metadata).is_ok(), "metadata is JSON");
+    assert_eq!(scan.metadata.size, data.len() as u64);
+    assert_eq!(scan.thumbnails.len(), scan.metadata.thumbnails.len(), "every thumbnail is announced");
+}
+
+/// Objects are marked or the file is left alone; what was marked is not marked again, and no line is lost.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn gcode_objects(data: &[u8]) {
+    let mut out = Vec::new();
+    if let Ok(gcode::objects::Outcome::Written { .. }) = gcode::objects::process(data, &mut out, &|| true) {
+        assert!(out.len() >= data.len(), "nothing is lost");
+        assert!(matches!(
+            gcode::objects::process(out.as_slice(), &mut Vec::new(), &|| true),
+            Ok(gcode::objects::Outcome::Untouched(_)) | Err(_)
+        ));
     }
 }
 
