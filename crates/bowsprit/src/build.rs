@@ -73,6 +73,7 @@ pub struct Server {
     /// Shared by all transports.
     pub gateway: Arc<Gateway>,
     supervisor: Supervisor,
+    files: Arc<Files>,
     store: Store,
 }
 
@@ -151,7 +152,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         dispatcher: Arc::new(Dispatcher { operations: Arc::new(operations), tasks: supervisor.tracker().clone() }),
         connections,
         gate,
-        files: Arc::new(Transfer(files)),
+        files: Arc::new(Transfer(files.clone())),
         bridge: BridgeTarget::new(settings.server.fwhost_uds_address.clone(), connected(&host)),
         settings: transport::Settings {
             route_prefix: settings.server.route_prefix.as_deref().unwrap_or("").trim_matches('/').to_owned(),
@@ -168,7 +169,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         let host = host.clone();
         async move { host.run(stop).await }
     });
-    Ok(Server { gateway, supervisor, store })
+    Ok(Server { gateway, supervisor, files, store })
 }
 
 /// All operations; also what the contract is written from.
@@ -197,6 +198,7 @@ impl Server {
         if !report.is_clean() {
             tracing::warn!(aborted = ?report.aborted, left = report.left_running, "not everything ended in time");
         }
+        self.files.close();
         self.store.close().await;
     }
 }

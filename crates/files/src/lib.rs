@@ -35,6 +35,7 @@ mod settings;
 mod testing;
 mod tree;
 mod upload;
+mod watch;
 
 pub use archive::MAX_ARCHIVED_FILES;
 pub use download::Log;
@@ -42,5 +43,5 @@ pub use metadata::{FileMetadata, SCHEMA, ThumbnailDetails};
 pub use print::{NoPrinter, PrintControl};
 pub use root::{Permissions, Reserved, Root};
 pub use service::{Files, OpenError, Transfer};
-pub use settings::{DEFAULT_MAX_UPLOAD, FileManagerOptions, FilesSettings};
+pub use settings::{DEFAULT_MAX_UPLOAD, FileManagerOptions, FilesSettings, Observer};
 pub use upload::{MAX_PARALLEL_UPLOADS, MULTIPART_OVERHEAD, SPACE_LEFT_FREE, UploadResult};

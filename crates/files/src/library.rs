@@ -16,6 +16,7 @@ use crate::item;
 use crate::path::{MAX_PATH_BYTES, OWN_PREFIX, PathFault, RelPath, RequestPath};
 use crate::refusal::Refusal;
 use crate::root::{GCODES, Permissions, Reserved, Root, Roots};
+use crate::watch::Place;
 
 /// What a request wants to do with a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +40,11 @@ impl RootPath {
     /// `root/relative`, as requests write it.
     pub(crate) fn public(&self) -> String {
         if self.relative.is_root() { self.root.name.clone() } else { format!("{}/{}", self.root.name, self.relative) }
+    }
+
+    /// Root and path.
+    pub(crate) fn place(&self) -> Place {
+        Place { root: self.root.name.clone(), path: self.relative.clone() }
     }
 
     /// The place that a moved thing had.

@@ -24,6 +24,7 @@ use crate::print::PrintControl;
 use crate::root::{CONFIG, GCODES, LOGS, Reserved, Root};
 use crate::settings::FilesSettings;
 use crate::upload::{self, Spool};
+use crate::watch::{self, Own, Signal};
 
 mod changes;
 mod metadata;
@@ -54,6 +55,10 @@ pub struct Files {
     pub(crate) metadata: Table,
     /// Files that wait for a scan.
     pub(crate) scans: Arc<Queue>,
+    /// What our own changes left, for the observer.
+    pub(crate) own: Arc<Own>,
+    /// The observer's.
+    pub(crate) signal: Arc<Signal>,
     /// Held by everything that changes files, one after the other.
     pub(crate) changes: Arc<tokio::sync::Mutex<()>>,
     logs: LogPaths,
@@ -84,6 +89,8 @@ impl Files {
             print,
             metadata: Table::new(store),
             scans: Arc::default(),
+            own: Arc::default(),
+            signal: Arc::default(),
             changes: Arc::default(),
             logs: LogPaths::default(),
             connections,
@@ -115,7 +122,16 @@ impl Files {
             files.warn(format!("There will be no metadata of gcode files: no thread for it: {error}"));
             files.scans.stop();
         }
+        if let Err(error) = watch::start(&files) {
+            files.warn(format!("Changes by other programs are not seen: no thread for it: {error}"));
+        }
         Ok(files)
+    }
+
+    /// Ends the threads. What they have begun, they finish first; requests are served all the same.
+    pub fn close(&self) {
+        self.scans.stop();
+        self.signal.stop();
     }
 
     /// Adds a root, or moves a known one; clients learn of a move by `root_update`. A folder that cannot be a root gives a warning.
@@ -200,7 +216,7 @@ impl Files {
         self.connections.emit(&Event::FilelistChanged(change));
     }
 
-    fn warn(&self, warning: String) {
+    pub(crate) fn warn(&self, warning: String) {
         tracing::warn!("{warning}");
         let mut warnings = self.warnings.lock();
         if !warnings.contains(&warning) {
@@ -211,7 +227,7 @@ impl Files {
 
 impl Drop for Files {
     fn drop(&mut self) {
-        self.scans.stop();
+        self.close();
     }
 }
 

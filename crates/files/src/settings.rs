@@ -7,6 +7,16 @@ use crate::root::Reserved;
 /// Largest upload unless configured otherwise: 1024 MiB.
 pub const DEFAULT_MAX_UPLOAD: u64 = 1024 * 1024 * 1024;
 
+config::choices! {
+    /// How changes by other programs are seen.
+    pub enum Observer {
+        /// The kernel tells of them at once.
+        Inotify = "inotify",
+        /// The folders are looked at once a minute: for network shares, from which no events come.
+        None = "none",
+    }
+}
+
 config::options! {
     /// Files that clients see.
     pub struct FileManagerOptions: "file_manager" {
@@ -22,6 +32,16 @@ config::options! {
         enable_object_processing: bool = false,
         /// Converts object marks also while a print runs. It is work for the processor that can wait.
         process_objects_while_printing: bool = false,
+        /// How changes by other programs are seen: `inotify` at once, or `none`, for network shares, by a look once a minute.
+        file_system_observer: Observer = Observer::Inotify,
+        /// Show a warning when a folder cannot be watched.
+        enable_observer_warnings: bool { was "enable_inotify_warnings" } = true,
+        /// Puts uploads that ask for a print and cannot be started into the job queue. Has no effect before there is a job queue.
+        queue_gcode_uploads: bool = false,
+        /// Where the configuration is; it is always in the data folder.
+        config_path: Option<String> { deprecated "the `config` folder of the data folder is used" } = None,
+        /// Where the logs are; they are always in the data folder.
+        log_path: Option<String> { deprecated "the `logs` folder of the data folder is used" } = None,
         /// Seconds that an upload or a request waits for the metadata of a file.
         default_metadata_parser_timeout: f64 { min 1, max 3600 } = 20.0,
     }

@@ -17,7 +17,7 @@ use tempfile::TempDir;
 
 use crate::print::PrintControl;
 use crate::service::{Files, Transfer};
-use crate::settings::FilesSettings;
+use crate::settings::{FilesSettings, Observer};
 use crate::upload::SPOOL_FOLDER;
 
 /// A printer that the test controls.
@@ -66,6 +66,8 @@ impl Bench {
     /// A bench over what an earlier one left.
     pub(crate) fn over(data: TempDir, store: Store, change: impl FnOnce(&mut FilesSettings)) -> Self {
         let mut settings = FilesSettings::new(data.path());
+        // What tests write by the way is nobody's notification; tests of the observer turn it on.
+        settings.options.file_system_observer = Observer::None;
         change(&mut settings);
         let connections = Arc::new(Connections::default());
         let printer = Arc::new(FakePrinter::default());
@@ -129,7 +131,7 @@ impl Bench {
 /// Waits until what the start found is scanned, so that no test sees the notification about it.
 pub(crate) fn settle(files: &Files) {
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(5);
-    while !files.scans.is_settled() {
+    while !files.scans.is_settled() || !files.signal.is_ready() {
         assert!(std::time::Instant::now() < deadline, "the start never ended");
         std::thread::sleep(std::time::Duration::from_millis(1));
     }

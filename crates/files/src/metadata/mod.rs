@@ -28,4 +28,4 @@ pub(crate) use queue::{Ask, Queue};
 pub(crate) use stamp::Stamp;
 pub use table::SCHEMA;
 pub(crate) use table::Table;
-pub(crate) use worker::start;
+pub(crate) use worker::{compare, start};

@@ -10,6 +10,7 @@ use super::scan::Opened;
 use crate::library::{Need, RootPath};
 use crate::service::Files;
 use crate::upload::save_failed;
+use crate::watch::Seen;
 
 /// Longest time for one file: at the slowest speed ever seen, far more than a gigabyte.
 pub(crate) const OBJECTS_TIME_LIMIT: Duration = Duration::from_secs(300);
@@ -64,5 +65,6 @@ fn rewrite(files: &Files, path: &RootPath, opened: &Opened, keep_going: &dyn Fn(
         return Err("the file changed, or a print of it began".to_owned());
     }
     temp.persist(&now.real).map_err(text)?;
+    files.own.left(now.place(), Seen::at(&now.real));
     Ok(Processed::Replaced)
 }

@@ -52,7 +52,7 @@ fn guarded(files: &Weak<Files>, work: impl FnOnce(&Arc<Files>)) {
 }
 
 /// Asks for a scan of every file that is new or changed, and forgets those that are gone. No file is opened. True when there are files.
-fn compare(files: &Arc<Files>) -> bool {
+pub(crate) fn compare(files: &Files) -> bool {
     let Some(root) = files.library.root(GCODES) else { return false };
     let mut known = files.metadata.stamps();
     let found = list::list(&files.library, &root);

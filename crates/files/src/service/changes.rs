@@ -11,8 +11,10 @@ use crate::archive::{self, Plan};
 use crate::library::{Need, RootPath};
 use crate::metadata::{Ask, follow};
 use crate::path::RelPath;
+use crate::refusal::Refusal;
 use crate::relocate::{self, Relocated};
 use crate::upload::save_failed;
+use crate::watch::Seen;
 use crate::{delete, folder};
 
 impl Files {
@@ -101,6 +103,7 @@ impl Files {
                 return Err(crate::refusal::in_use());
             }
             temp.persist(&dest.real).map_err(|error| save_failed(&error))?;
+            files.own.left(dest.place(), Seen::at(&dest.real));
             files.item(&dest)
         })
         .await?;
@@ -120,6 +123,7 @@ impl Files {
             let _changes = changes;
             let change = work(&files)?;
             let due = follow(&files, &change);
+            files.leave_word(&change);
             Ok((change, due))
         })
         .await?;
@@ -133,6 +137,17 @@ impl Files {
         }
         self.announce_after(call, change.action, change.item.clone(), change.source_item.clone());
         Ok(change)
+    }
+
+    /// Lets the observer know what a change left. Called under the lock of all changes.
+    fn leave_word(&self, change: &FilelistChange) {
+        let source = change.source_item.as_ref().map(|source| (&source.root, &source.path));
+        for (root, path) in source.into_iter().chain([(&change.item.root, &change.item.path)]) {
+            let path = RelPath::parse(path).map_err(Refusal::from).and_then(|path| self.library.resolve(root, path, Need::Read));
+            if let Ok(path) = path {
+                self.own.left(path.place(), Seen::at(&path.real));
+            }
+        }
     }
 
     /// The item as it is now, or as it was when it cannot be read any more.

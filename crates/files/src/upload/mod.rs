@@ -149,6 +149,7 @@ async fn finish(upload: Arriving, call: Arc<Call>) -> Result<Uploaded, ApiError>
                 library: &here.library,
                 print: &*here.print,
                 changes: &here.changes,
+                own: &here.own,
                 spool: &here.spool,
                 max_size: here.settings.max_upload_size,
             };

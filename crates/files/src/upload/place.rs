@@ -19,6 +19,7 @@ use crate::path::RelPath;
 use crate::print::PrintControl;
 use crate::refusal::Refusal;
 use crate::root::GCODES;
+use crate::watch::{Own, Seen};
 
 /// Folder of pictures, beside the gcode files that they belong to.
 const THUMBNAIL_FOLDER: &str = ".thumbs";
@@ -37,6 +38,8 @@ pub(crate) struct Place<'f> {
     pub(crate) print: &'f dyn PrintControl,
     /// Held by everything that changes files.
     pub(crate) changes: &'f Mutex<()>,
+    /// What our changes left, for the observer.
+    pub(crate) own: &'f Own,
     /// For what containers hold.
     pub(crate) spool: &'f Spool,
     /// Largest file in bytes.
@@ -77,6 +80,7 @@ impl Place<'_> {
         }
         temp.persist(&path.real).map_err(|error| save_failed(&error))?;
         made.keep();
+        self.own.left(path.place(), Seen::at(&path.real));
         if let Some(thumbnail) = thumbnail {
             self.put_thumbnail(&path, thumbnail);
         }
