@@ -12,6 +12,7 @@ mod arguments;
 mod bridge;
 mod crash;
 mod database;
+mod files;
 mod golden;
 mod harness;
 mod hostile;
