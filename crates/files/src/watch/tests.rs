@@ -127,3 +127,19 @@ async fn the_thread_ends_with_the_file_manager() {
     drop(bench);
     eventually(|| signal.strong_count() == 0).await;
 }
+
+#[tokio::test]
+async fn a_look_at_everything_finds_what_no_event_told() {
+    let bench = Bench::new();
+    let root = super::Place { root: "gcodes".into(), path: crate::path::RelPath::default() };
+    let before = super::thread::fingerprint(&bench.files, &root);
+    bench.write("gcodes/a.gcode", "G28\nG1 X1\n");
+    assert_ne!(super::thread::fingerprint(&bench.files, &root), before);
+    super::thread::refresh(&bench.files, &root);
+    eventually(|| bench.files.metadata.stamps().len() == 1).await;
+    assert_eq!(told(&bench, 1).await, [change("root_update", "gcodes", ".")]);
+    fs::remove_file(bench.path("gcodes/a.gcode")).unwrap();
+    assert_eq!(super::thread::fingerprint(&bench.files, &root), before);
+    super::thread::refresh(&bench.files, &root);
+    assert_eq!(bench.files.metadata.stamps().len(), 0);
+}

@@ -178,7 +178,7 @@ fn look(files: &Weak<Files>, signal: &Signal) {
     }
 }
 
-fn fingerprint(files: &Files, root: &Place) -> u64 {
+pub(super) fn fingerprint(files: &Files, root: &Place) -> u64 {
     let mut hasher = DefaultHasher::new();
     for file in files.library.root(&root.root).iter().flat_map(|root| list::list(&files.library, root)) {
         (file.path, file.size, file.modified.to_bits()).hash(&mut hasher);
@@ -187,7 +187,7 @@ fn fingerprint(files: &Files, root: &Place) -> u64 {
 }
 
 /// Tells clients to look again, and scans what is new.
-fn refresh(files: &Files, root: &Place) {
+pub(super) fn refresh(files: &Files, root: &Place) {
     if root.root == GCODES {
         crate::metadata::compare(files);
     }
