@@ -1,6 +1,6 @@
 //! Configuration files: syntax with spans, includes, secrets, typed options, unknown-option report, reference.
 //!
-//! From file to component: [`load`] reads the main file and its includes into a [`Document`] ([`load_or_last_good`] replaces a broken one),
+//! From file to component: [`load()`] reads the main file and its includes into a [`Document`] ([`load_or_last_good`] replaces a broken one),
 //! a [`Reader`] takes option structs out of it that [`options!`] declares, [`unparsed`] lists what nobody asked for, and [`reference()`]
 //! writes the manual page. Nothing stops at the first fault: every [`Problem`] names file, line, section and option.
 //!

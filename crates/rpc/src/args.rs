@@ -1,7 +1,7 @@
 //! Arguments of a call, merged from wherever the transport found them.
 //!
 //! An argument is either JSON (parameters of JSON-RPC, JSON bodies, hinted query values) or plain text (query strings, form bodies); text is
-//! converted by the type that the operation declares ([`crate::decode`]). Source: document 1 *HTTP conventions*, wire/1-core.md section 3.1.
+//! converted by the type that the operation declares ([`crate::decode()`]). Source: document 1 *HTTP conventions*, wire/1-core.md section 3.1.
 
 use std::borrow::Cow;
 

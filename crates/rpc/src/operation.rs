@@ -146,7 +146,7 @@ impl Operation {
     }
 }
 
-/// Makes an operation outside a registry, for [`DynamicOperations`].
+/// Makes an operation outside a registry, for [`crate::DynamicOperations`].
 pub fn dynamic_operation(
     method: String,
     access: Access,
