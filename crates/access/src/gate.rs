@@ -38,6 +38,21 @@ pub struct Facts<'a> {
     pub host: Option<&'a str>,
     /// Header `Sec-Fetch-Site`.
     pub fetch_site: Option<&'a str>,
+    /// Header `Referer`.
+    pub referer: Option<&'a str>,
+    /// Header `User-Agent`.
+    pub user_agent: Option<&'a str>,
+}
+
+impl Facts<'_> {
+    fn is_browser(&self) -> bool {
+        self.user_agent.is_some_and(|agent| agent.starts_with("Mozilla/"))
+    }
+
+    fn has_page_of_ours(&self) -> bool {
+        let same_host = |url: &str| self.host.is_some() && origin::authority(url).and_then(|rest| rest.split('/').next()) == self.host;
+        self.origin.is_some_and(same_host) || self.referer.is_some_and(same_host) || matches!(self.fetch_site, Some("same-origin" | "none"))
+    }
 }
 
 /// Who sent a request.
@@ -49,6 +64,9 @@ pub struct Admission {
     pub address: IpAddr,
     /// True when a page of another, not allowed origin made the browser send it.
     pub cross_site: bool,
+    /// True when a browser sent it and nothing shows that a page of ours made it do so. Browsers name the page of a GET only to secure servers,
+    /// so to a plain one an image on any page looks like this.
+    pub unproven_page: bool,
     /// True when the answer may be read by the page that asked.
     pub cors_allowed: bool,
 }
@@ -100,6 +118,7 @@ impl Gate {
         Admission {
             identity: if trusted { Identity::Trusted } else { Identity::Stranger },
             address,
+            unproven_page: facts.is_browser() && !facts.has_page_of_ours() && !cors_allowed,
             cross_site: foreign_page || (facts.fetch_site == Some("cross-site") && !cors_allowed),
             cors_allowed,
         }
@@ -115,12 +134,19 @@ impl Gate {
         self.origins.allows(origin) || (!self.origins.is_empty() && literal())
     }
 
-    /// The client behind our proxies: `X-Real-Ip`, else the last forwarded address that is no proxy of ours.
+    /// The client behind our proxies: the last forwarded address that is no proxy of ours, or `X-Real-Ip`. Where both are there they must agree:
+    /// a proxy that sets one of them may pass on what the client wrote into the other.
     fn claimed_address(&self, facts: &Facts<'_>) -> Option<IpAddr> {
-        if let Some(real) = facts.real_ip {
-            return real.trim().parse().ok().map(plain);
+        let real = facts.real_ip.map(|real| real.trim().parse().ok().map(plain));
+        let forwarded = facts.forwarded_for.map(|list| self.forwarded(list));
+        match (real, forwarded) {
+            (Some(real), Some(forwarded)) => real.filter(|real| Some(*real) == forwarded),
+            (one, other) => one.or(other).flatten(),
         }
-        let mut hops = facts.forwarded_for?.rsplit(',').map(|hop| hop.trim().parse().ok().map(plain));
+    }
+
+    fn forwarded(&self, list: &str) -> Option<IpAddr> {
+        let mut hops = list.rsplit(',').map(|hop| hop.trim().parse().ok().map(plain));
         loop {
             match hops.next()? {
                 Some(hop) if self.proxies.contains(hop) => {}
@@ -155,6 +181,8 @@ mod tests {
             origin: None,
             host: Some("printer:7125"),
             fetch_site: None,
+            referer: None,
+            user_agent: None,
         }
     }
 
@@ -179,7 +207,9 @@ mod tests {
             ("10.0.0.1", Some("192.168.1.9, 8.8.8.8"), None, false, "8.8.8.8"),
             ("10.0.0.1", Some("8.8.8.8, 192.168.1.9"), None, true, "192.168.1.9"),
             ("10.0.0.1", Some("192.168.1.9, 10.0.0.1"), None, true, "192.168.1.9"),
-            ("10.0.0.1", Some("8.8.8.8"), Some("192.168.1.9"), true, "192.168.1.9"),
+            ("10.0.0.1", Some("8.8.8.8"), Some("192.168.1.9"), false, "10.0.0.1"),
+            ("10.0.0.1", Some("8.8.8.8, 192.168.1.9"), Some("192.168.1.9"), true, "192.168.1.9"),
+            ("10.0.0.1", None, Some("192.168.1.9"), true, "192.168.1.9"),
             ("10.0.0.1", Some("rubbish"), None, false, "10.0.0.1"),
             ("10.0.0.1", Some(""), None, false, "10.0.0.1"),
             ("10.0.0.1", None, None, false, "10.0.0.1"),
@@ -223,5 +253,22 @@ mod tests {
         assert_eq!(with("null").identity, Identity::Stranger);
         let image = gate.admit(&Facts { fetch_site: Some("cross-site"), ..facts("127.0.0.1") });
         assert!(image.cross_site && image.identity == Identity::Trusted);
+    }
+
+    #[test]
+    fn a_browser_must_show_a_page_of_ours() {
+        let gate = gate();
+        let browser = Facts { user_agent: Some("Mozilla/5.0 (X11)"), ..facts("127.0.0.1") };
+        assert!(gate.admit(&browser).unproven_page);
+        assert!(gate.admit(&Facts { referer: Some("http://evil.page/printer:7125/"), ..browser }).unproven_page);
+        for ours in [
+            Facts { referer: Some("http://printer:7125/files/"), ..browser },
+            Facts { origin: Some("http://printer:7125"), ..browser },
+            Facts { origin: Some("http://good.page"), ..browser },
+            Facts { fetch_site: Some("same-origin"), ..browser },
+            Facts { user_agent: Some("python-requests/2"), ..browser },
+        ] {
+            assert!(!gate.admit(&ours).unproven_page, "{ours:?}");
+        }
     }
 }

@@ -34,6 +34,9 @@ pub const SCHEMAS: &[Schema] = &[files::SCHEMA];
 /// Folders besides the home folder that links in the roots have always been allowed to lead to.
 const MEDIA: &[&str] = &["/media", "/mnt"];
 
+/// Port when the configured one cannot be had for want of rights.
+const DEFAULT_PORT: u16 = 7125;
+
 /// Components that are always there, under every name that clients look up (wire/4-clients.md section 5).
 const COMPONENTS: &[&str] = &[
     "application",
@@ -73,6 +76,7 @@ pub struct Server {
     /// Shared by all transports.
     pub gateway: Arc<Gateway>,
     supervisor: Supervisor,
+    host: FwHost,
     files: Arc<Files>,
     store: Store,
 }
@@ -165,11 +169,12 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     for warning in warnings.texts() {
         tracing::warn!("{warning}");
     }
+    let link = host.clone();
     supervisor.spawn("firmware host link", move |stop| {
-        let host = host.clone();
-        async move { host.run(stop).await }
+        let link = link.clone();
+        async move { link.run(stop).await }
     });
-    Ok(Server { gateway, supervisor, files, store })
+    Ok(Server { gateway, supervisor, host, files, store })
 }
 
 /// All operations; also what the contract is written from.
@@ -198,6 +203,7 @@ impl Server {
         if !report.is_clean() {
             tracing::warn!(aborted = ?report.aborted, left = report.left_running, "not everything ended in time");
         }
+        self.host.forget_listeners();
         self.files.close();
         self.store.close().await;
     }
@@ -325,6 +331,10 @@ fn open_port(host: &str, port: u16, environment: &Environment, warnings: &Warnin
     let failed = format!("cannot listen on {host} port {port}: {error}");
     let next_best = match (&*last, error.kind()) {
         (Some((host, port)), _) => Some((host.clone(), *port)),
+        // A port that needs rights that we do not have.
+        (None, ErrorKind::PermissionDenied) if port != DEFAULT_PORT => Some((host.to_owned(), DEFAULT_PORT)),
+        // A kernel without IPv6, or another fault of that family alone.
+        (None, kind) if host == "all" && kind != ErrorKind::AddrInUse => Some(("0.0.0.0".to_owned(), port)),
         // An address that this machine does not have, or that is none.
         (None, ErrorKind::AddrNotAvailable | ErrorKind::InvalidInput) => Some(("127.0.0.1".to_owned(), port)),
         (None, _) => None,

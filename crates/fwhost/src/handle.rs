@@ -63,6 +63,11 @@ impl FwHost {
         self.shared.listeners.rcu(|listeners| listeners.iter().cloned().chain([listener.clone()]).collect::<Vec<_>>());
     }
 
+    /// Forgets all listeners: they hold other components, which hold this handle. For the end of the server.
+    pub fn forget_listeners(&self) {
+        self.shared.listeners.store(Arc::default());
+    }
+
     /// The link as it is now.
     #[must_use]
     pub fn status(&self) -> Arc<HostStatusView> {

@@ -99,8 +99,12 @@ impl Mirror {
         self.cache.field(object, field).cloned()
     }
 
+    /// Begins a subscription, unless nobody wants it any more: it may have waited for the host.
     pub(crate) fn subscribe(&mut self, subscriber: SubscriberId, sink: Arc<dyn StatusSink>, selection: Selection) {
-        self.hub.add(subscriber, sink, selection);
+        if sink.is_wanted() {
+            sink.begins();
+            self.hub.add(subscriber, sink, selection);
+        }
     }
 
     pub(crate) fn unsubscribe(&mut self, subscriber: SubscriberId) {

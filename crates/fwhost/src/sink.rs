@@ -15,6 +15,15 @@ pub trait StatusSink: Send + Sync {
     /// subscriber's, for a slow reader that merges updates ([`protocol::status::PendingStatus`]).
     fn push(&self, frame: &Frame, diff: &Arc<StatusDiff>, selection: &Arc<Selection>);
 
+    /// True while the subscription that this sink belongs to is still wanted: not when its subscriber has gone or has asked for something else
+    /// meanwhile. Asked with the cache locked, right before the subscription begins.
+    fn is_wanted(&self) -> bool {
+        true
+    }
+
+    /// The subscription begins here, in place of the subscriber's earlier one. Called with the cache locked.
+    fn begins(&self) {}
+
     /// The subscription ended because the host is gone. Not called when the subscriber itself replaced or cancelled it.
     fn reset(&self) {}
 }

@@ -83,7 +83,7 @@ impl Printer {
         let connection = call.connection()?;
         // Updates must not overtake the answer that they build upon.
         call.hold_until_answered(connection.outbox.hold_status());
-        let sink = Arc::new(ConnectionSink(connection.outbox.clone()));
+        let sink = Arc::new(ConnectionSink { outbox: connection.outbox.clone(), subscription: connection.outbox.next_subscription() });
         let answer = self.host.subscribe(SubscriberId(connection.id.0), sink, selection).await?;
         Ok(Rendered(answer.into()))
     }

@@ -166,6 +166,8 @@ pub struct Registered {
 impl Drop for Registered {
     fn drop(&mut self) {
         self.table.all.write().remove(&self.connection.id);
+        // First of all: what is still under way for it must see that it is gone.
+        self.connection.outbox.close(CloseReason::Gone);
         for listener in self.table.on_close.lock().iter() {
             listener(&self.connection);
         }

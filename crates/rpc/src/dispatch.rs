@@ -17,6 +17,9 @@ use crate::call::{Call, Identity};
 use crate::connection::Connection;
 use crate::registry::{Answer, Operations, Outcome, Working};
 
+/// Bytes of answers to one batch; members after that are refused.
+const MAX_BATCH_ANSWER: usize = 8 * 1024 * 1024;
+
 /// Calls operations for the transports.
 pub struct Dispatcher {
     /// What can be called.
@@ -88,9 +91,9 @@ impl Dispatcher {
             Document::Batch(_) => {
                 let (dispatcher, connection, text) = (self.clone(), connection.clone(), text.clone());
                 async move {
-                    let answers = dispatcher.document(&origin, &text).await;
+                    let (answers, calls) = dispatcher.document(&origin, &text).await;
                     connection.outbox.push_all(answers.as_slice());
-                    drop(pending);
+                    drop((calls, pending));
                 }
                 .boxed()
             }
@@ -106,21 +109,28 @@ impl Dispatcher {
         }
     }
 
-    /// Handles a whole document one member after the other; `None` when nothing is to be answered.
-    pub async fn document(&self, origin: &Origin, text: &Bytes) -> Option<Frame> {
-        match envelope::parse(text) {
-            Document::Single(member) => self.member(origin, member).await,
+    /// Handles a whole document one member after the other; no frame when nothing is to be answered. The calls are to be dropped when the
+    /// answer is on its way: what they hold back may follow it, not precede it.
+    pub async fn document(&self, origin: &Origin, text: &Bytes) -> (Option<Frame>, Vec<Arc<Call>>) {
+        let mut calls = Vec::new();
+        let frame = match envelope::parse(text) {
+            Document::Single(member) => self.member(origin, member, &mut calls).await,
             Document::Batch(members) => {
-                let mut answers = Vec::new();
+                let (mut answers, mut bytes) = (Vec::new(), 0);
                 for member in members {
-                    answers.extend(self.member(origin, member).await);
+                    let answer = if bytes > MAX_BATCH_ANSWER { too_long(&member) } else { self.member(origin, member, &mut calls).await };
+                    bytes += answer.as_ref().map_or(0, Frame::len);
+                    answers.extend(answer);
+                    // Most members answer without waiting, and others want to be served meanwhile.
+                    tokio::task::yield_now().await;
                 }
                 (!answers.is_empty()).then(|| envelope::batch(&answers))
             }
-        }
+        };
+        (frame, calls)
     }
 
-    async fn member(&self, origin: &Origin, member: Incoming<'_>) -> Option<Frame> {
+    async fn member(&self, origin: &Origin, member: Incoming<'_>, calls: &mut Vec<Arc<Call>>) -> Option<Frame> {
         let request = match member {
             Incoming::Request(request) => request,
             Incoming::Invalid(error) => return Some(error),
@@ -131,7 +141,7 @@ impl Dispatcher {
             Outcome::Done(result) => result,
             Outcome::Working(work) => work.await,
         };
-        drop(call);
+        calls.push(call);
         answer(result, request.id)
     }
 
@@ -175,6 +185,14 @@ fn answer(result: Result<Answer, ApiError>, id: Option<&RawValue>) -> Option<Fra
     })
 }
 
+/// The answer to a member for which the batch has no room left.
+fn too_long(member: &Incoming<'_>) -> Option<Frame> {
+    let Incoming::Request(request) = member else { return None };
+    let error =
+        ApiError::new(ErrorKind::TooLarge, format!("Not carried out: the answers before it in this batch have {MAX_BATCH_ANSWER} bytes"));
+    request.id.map(|id| envelope::failure(&error, Some(id)))
+}
+
 fn too_many(text: &Bytes) -> Frame {
     let error = ApiError::new(ErrorKind::TooMany, "Too many requests of this connection are waiting for an answer");
     match envelope::parse(text) {
@@ -200,6 +218,7 @@ mod tests {
             tokio::task::yield_now().await;
             Ok("later")
         });
+        registry.op("a.big").access(Access::View).answer(&service, |_, _, (): ()| Ok("x".repeat(1024 * 1024)));
         registry.op("a.never").access(Access::View).handle(&service, |_, _, (): ()| std::future::pending::<Result<(), ApiError>>());
         #[allow(clippy::panic)]
         registry.op("a.panic").access(Access::View).answer(&service, |_, _, (): ()| -> Result<(), ApiError> { panic!("on purpose") });
@@ -214,7 +233,7 @@ mod tests {
     async fn answers(dispatcher: &Arc<Dispatcher>, identity: Identity, text: &str) -> Vec<String> {
         let registered = connection(identity);
         dispatcher.message(&registered.connection, &Bytes::copy_from_slice(text.as_bytes()));
-        for _ in 0..10 {
+        for _ in 0..20 {
             tokio::task::yield_now().await;
         }
         let mut out = Vec::new();
@@ -255,6 +274,18 @@ mod tests {
             (&array[0]["result"], &array[1]["result"], &array[2]["error"]["code"]),
             (&"later".into(), &"now".into(), &(-32600).into())
         );
+    }
+
+    #[tokio::test]
+    async fn the_answer_to_a_batch_is_bounded() {
+        let dispatcher = dispatcher();
+        let members: Vec<String> = (0..20).map(|id| call("a.big", id)).collect();
+        let origin = Origin::Connection(connection(Identity::Local).connection.clone());
+        let (frame, _) = dispatcher.document(&origin, &format!("[{}]", members.join(",")).into()).await;
+        let frame = frame.unwrap();
+        assert!(frame.len() < MAX_BATCH_ANSWER + 2 * 1024 * 1024, "{}", frame.len());
+        let answers: Vec<serde_json::Value> = serde_json::from_slice(&frame).unwrap();
+        assert_eq!((answers.len(), &answers[19]["error"]["code"]), (20, &413.into()));
     }
 
     #[tokio::test]

@@ -5,13 +5,14 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::Mutex;
 use protocol::Frame;
 use protocol::status::{PendingStatus, Selection, StatusDiff};
 use tokio::sync::Notify;
 
-/// Bytes that may wait for one connection; one message larger than this still passes when nothing else waits.
+/// Bytes that may wait for one connection before one more message closes it; a single message of any size passes.
 pub const MAX_OUTBOX_BYTES: usize = 4 * 1024 * 1024;
 
 /// Messages that may wait for one connection.
@@ -29,6 +30,8 @@ pub enum CloseReason {
     TooSlow,
     /// A stranger did not authenticate in time.
     Unauthorised,
+    /// The other side has gone; nobody reads this.
+    Gone,
 }
 
 impl CloseReason {
@@ -39,6 +42,7 @@ impl CloseReason {
             Self::Shutdown => "Server Shutdown",
             Self::TooSlow => "Client does not keep up with its messages",
             Self::Unauthorised => "Not authenticated in time",
+            Self::Gone => "Gone",
         }
     }
 }
@@ -48,6 +52,8 @@ impl CloseReason {
 pub struct Outbox {
     state: Mutex<State>,
     filled: Notify,
+    /// Counts subscription requests: only the latest one counts.
+    subscriptions: AtomicU64,
 }
 
 #[derive(Debug, Default)]
@@ -102,14 +108,28 @@ impl Outbox {
         self.filled.notify_one();
     }
 
-    /// Forgets status that was not queued yet, and holds further status until the guard is dropped: a new subscription starts here.
+    /// Holds status updates back until the guard is dropped: they must not overtake the answer that they build upon.
     #[must_use]
     pub fn hold_status(self: &Arc<Self>) -> StatusHold {
-        let mut state = self.state.lock();
-        state.status.clear();
-        state.holds += 1;
-        drop(state);
+        self.state.lock().holds += 1;
         StatusHold(self.clone())
+    }
+
+    /// Notes a new subscription request (also one that cancels) and gives its number.
+    pub fn next_subscription(&self) -> u64 {
+        self.subscriptions.fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// True while no later request came and the connection is open.
+    #[must_use]
+    pub fn is_current(&self, subscription: u64) -> bool {
+        self.subscriptions.load(Ordering::Acquire) == subscription && self.closed().is_none()
+    }
+
+    /// Bytes that wait.
+    #[must_use]
+    pub fn queued_bytes(&self) -> usize {
+        self.state.lock().bytes
     }
 
     /// Forgets status that was not queued yet.
@@ -159,8 +179,7 @@ impl State {
         if self.closed.is_some() {
             return;
         }
-        let full = self.bytes + frame.len() > MAX_OUTBOX_BYTES && !self.queue.is_empty();
-        if full || self.queue.len() >= MAX_OUTBOX_MESSAGES {
+        if self.bytes > MAX_OUTBOX_BYTES || self.queue.len() >= MAX_OUTBOX_MESSAGES {
             self.closed = Some(CloseReason::TooSlow);
             self.queue = VecDeque::new();
             self.bytes = 0;
@@ -225,6 +244,17 @@ mod tests {
         let all = taken(&outbox);
         assert_eq!(all[0], "answer");
         assert!(all[1].contains("notify_status_update"));
+    }
+
+    #[test]
+    fn only_the_latest_subscription_of_an_open_connection_counts() {
+        let outbox = Outbox::default();
+        let first = outbox.next_subscription();
+        assert!(outbox.is_current(first));
+        let second = outbox.next_subscription();
+        assert!(!outbox.is_current(first) && outbox.is_current(second));
+        outbox.close(CloseReason::Gone);
+        assert!(!outbox.is_current(second));
     }
 
     #[test]

@@ -14,13 +14,13 @@ use rpc::ConnectionKind;
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{Instant, interval_at, timeout};
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
 use crate::gateway::Gateway;
 use crate::http::{Request, Response};
-use crate::limits::{CLOSE_TIMEOUT, MAX_UNIX_MESSAGE, MAX_WEBSOCKET_MESSAGE, WRITE_TIMEOUT};
+use crate::limits::{CLOSE_TIMEOUT, MAX_UNIX_MESSAGE, MAX_WEBSOCKET_MESSAGE, PING_INTERVAL, SILENCE_LIMIT, WRITE_TIMEOUT};
 use crate::socket::etx::{ETX, EtxBuffer};
 use crate::socket::{Socket, accept, close, refuse_origin};
 
@@ -92,9 +92,12 @@ pub(crate) async fn upgrade(gateway: &Arc<Gateway>, admission: &Admission, mut r
 async fn pump(gateway: &Gateway, mut socket: Socket, mut host: UnixStream) {
     let mut connected = gateway.bridge.connected.clone();
     let mut buffer = EtxBuffer::new(CHUNK, MAX_UNIX_MESSAGE);
+    let mut pings = interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
+    let mut heard = Instant::now();
     let reason = loop {
         tokio::select! {
             frame = socket.next() => {
+                heard = Instant::now();
                 let text: Bytes = match frame {
                     Some(Ok(Message::Text(text))) => text.into(),
                     Some(Ok(Message::Binary(bytes))) => bytes,
@@ -113,6 +116,12 @@ async fn pump(gateway: &Gateway, mut socket: Socket, mut host: UnixStream) {
                 match timeout(WRITE_TIMEOUT, forward(&mut socket, &mut buffer)).await {
                     Ok(true) => {}
                     _ => break None,
+                }
+            }
+            _ = pings.tick() => {
+                let ping = timeout(WRITE_TIMEOUT, socket.send(Message::Ping(Bytes::new()))).await;
+                if heard.elapsed() > SILENCE_LIMIT || !matches!(ping, Ok(Ok(()))) {
+                    break None;
                 }
             }
             () = gone(&mut connected) => break Some("Klippy Disconnected"),

@@ -56,12 +56,21 @@ impl Gateway {
         self.gate.admit(&Facts {
             peer,
             forwarded_for: headers.contains_key("x-forwarded-for").then_some(joined.as_str()),
-            real_ip: headers.get("x-real-ip").map(|value| value.to_str().unwrap_or("unreadable")),
+            real_ip: single(headers, "x-real-ip"),
             has_forwarded: headers.contains_key("forwarded"),
             // An origin that is no text is nobody's origin, and must not count as absent.
             origin: headers.get("origin").map(|value| value.to_str().unwrap_or("null")),
             host: text("host"),
             fetch_site: text("sec-fetch-site"),
+            referer: text("referer"),
+            user_agent: text("user-agent"),
         })
     }
+}
+
+/// A header that must not stand twice; one that does, or that is no text, is there but says nothing.
+fn single<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let first = values.next()?;
+    Some(if values.next().is_some() { "given twice" } else { first.to_str().unwrap_or("unreadable") })
 }

@@ -47,6 +47,12 @@ pub const READ_BUFFER: usize = 4 * 1024;
 /// Messages handled from one connection before what they caused is written.
 pub const READ_BATCH: usize = 64;
 
+/// Bytes waiting for a connection from which on they are written before anything more is read from it.
+pub const WRITE_FIRST: usize = 256 * 1024;
+
+/// Head of one part of a multipart body, and what precedes it.
+pub const MAX_FORM_HEAD: usize = 256 * 1024;
+
 /// Messages written to one connection before it is read again.
 pub const WRITE_BATCH: usize = 64;
 

@@ -81,6 +81,18 @@ async fn pages_of_other_origins_are_refused() {
 }
 
 #[tokio::test]
+async fn a_browser_without_a_page_of_ours_does_not_move_the_printer() {
+    let server = TestServer::start().await;
+    let http = server.http();
+    let browser = ("User-Agent", "Mozilla/5.0 (X11; Linux) Firefox/128.0");
+    assert_eq!(http.send("GET", "/printer/gcode/script?script=M112", &[browser], b"").await.status, 401);
+    assert_eq!(http.send("GET", "/printer/info", &[browser], b"").await.status, 200, "reading is harmless");
+    let page = format!("http://127.0.0.1:{}/", server.port);
+    assert_eq!(http.send("GET", "/printer/gcode/script?script=M105", &[browser, ("Referer", &page)], b"").await.status, 200);
+    assert_eq!(server.info().await["klippy_state"], "ready");
+}
+
+#[tokio::test]
 async fn an_image_on_a_page_does_not_stop_the_printer() {
     let server = TestServer::start().await;
     let image = [("Sec-Fetch-Site", "cross-site"), ("Sec-Fetch-Mode", "no-cors"), ("Sec-Fetch-Dest", "image")];

@@ -136,6 +136,32 @@ async fn a_subscription_is_replaced_and_cancelled() {
 }
 
 #[tokio::test]
+async fn a_cancel_wins_over_a_subscription_that_still_waits_for_the_printer() {
+    let server = TestServer::start().await;
+    let mut ws = server.ws().await;
+    // An unknown object cannot be answered from the cache, so the first request waits for the host.
+    let first = ws.begin("printer.objects.subscribe", json!({"objects": {"fan": null, "toolhead": null, "nope": null}})).await;
+    let second = ws.begin("printer.objects.subscribe", json!({"objects": {}})).await;
+    ws.answer(second).await.unwrap();
+    ws.answer(first).await.unwrap();
+    ws.forget();
+    ws.ok("printer.gcode.script", json!({"script": "M106 S255\nG4 P50000"})).await;
+    assert!(!ws.saw("notify_status_update").await, "a second of the printer's life without updates");
+}
+
+#[tokio::test]
+async fn in_a_batch_updates_follow_the_answer_too() {
+    let server = TestServer::start().await;
+    let mut ws = server.ws().await;
+    let subscribe = json!({"jsonrpc": "2.0", "method": "printer.objects.subscribe", "params": {"objects": {"toolhead": null}}, "id": 1});
+    let wait = json!({"jsonrpc": "2.0", "method": "printer.gcode.script", "params": {"script": "G4 P50000"}, "id": 2});
+    let answer = ws.raw(&json!([subscribe, wait]).to_string()).await;
+    assert_eq!(answer.as_array().map(Vec::len), Some(2), "{answer}");
+    assert!(!ws.came_before("notify_status_update"), "updates build upon the answer");
+    ws.notified("notify_status_update").await;
+}
+
+#[tokio::test]
 async fn updates_follow_the_answer_to_the_subscription() {
     let server = TestServer::start().await;
     for round in 1..=4 {

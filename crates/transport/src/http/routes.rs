@@ -94,7 +94,8 @@ async fn operation(gateway: &Arc<Gateway>, head: &Head<'_>, body: Incoming) -> R
         return Err(ApiError::unauthorized());
     }
     // An image or a form on somebody's page must not move a printer, whatever address the browser has.
-    if head.admission.cross_site && operation.access > Access::View {
+    let foreign = head.admission.cross_site || (verb == Verb::Get && head.admission.unproven_page);
+    if foreign && operation.access > Access::View {
         return Err(ApiError::unauthorized());
     }
     let body = arguments::read_body(head.headers, body, body_limit(head.admission)).await?;
@@ -137,8 +138,8 @@ async fn json_rpc(gateway: &Arc<Gateway>, head: &Head<'_>, body: Incoming) -> Re
     // A task of its own, so that a client that leaves cancels nothing.
     let answered = gateway.dispatcher.tasks.spawn(async move { dispatcher.document(&origin, &text).await }).await;
     Ok(match answered {
-        Ok(Some(frame)) => answer::json(StatusCode::OK, frame),
-        Ok(None) => answer::bare(StatusCode::NO_CONTENT),
+        Ok((Some(frame), _)) => answer::json(StatusCode::OK, frame),
+        Ok((None, _)) => answer::bare(StatusCode::NO_CONTENT),
         Err(_) => answer::error(&ApiError::internal("Internal error; the log has details")),
     })
 }

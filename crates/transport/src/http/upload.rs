@@ -1,6 +1,7 @@
 //! `POST /server/files/upload`: a multipart stream handed piece by piece to the file manager.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -13,7 +14,7 @@ use rpc::transfer::{FileTransfer, Upload, Uploaded};
 
 use super::arguments::next_piece;
 use super::{Response, answer};
-use crate::limits::{BODY_TIMEOUT, MAX_FORM_FIELD};
+use crate::limits::{BODY_TIMEOUT, MAX_FORM_FIELD, MAX_FORM_HEAD};
 
 /// Characters that stay as they are in the `Location` header.
 const SEGMENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~').remove(b'/');
@@ -46,12 +47,22 @@ async fn feed(upload: &mut dyn Upload, headers: &HeaderMap, body: Incoming) -> R
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let boundary = multer::parse_boundary(content_type)
         .map_err(|_| ApiError::bad_request("Upload needs a body of type multipart/form-data with a boundary"))?;
-    let pieces = stream::unfold(body, |mut body| async move {
-        let piece = next_piece(&mut body, BODY_TIMEOUT).await.transpose()?;
-        Some((piece.map_err(Broken), body))
+    // The parser gathers the head of a part whole, however long it is: so bytes are counted while it looks for one.
+    let head = Arc::new(AtomicUsize::new(0));
+    let counted = head.clone();
+    let pieces = stream::unfold(body, move |mut body| {
+        let counted = counted.clone();
+        async move {
+            let piece = next_piece(&mut body, BODY_TIMEOUT).await.transpose()?;
+            let piece = piece.and_then(|piece| within_head(&counted, piece));
+            Some((piece.map_err(Broken), body))
+        }
     });
     let mut form = multer::Multipart::new(Box::pin(pieces), boundary);
-    while let Some(mut field) = form.next_field().await.map_err(broken)? {
+    loop {
+        head.store(0, Ordering::Relaxed);
+        let Some(mut field) = form.next_field().await.map_err(broken)? else { return Ok(()) };
+        head.store(NOT_COUNTED, Ordering::Relaxed);
         let name = field.name().unwrap_or("").to_owned();
         // Only the part named `file` is the file: clients send other parts with file names, too.
         if name != "file" {
@@ -63,7 +74,22 @@ async fn feed(upload: &mut dyn Upload, headers: &HeaderMap, body: Incoming) -> R
             upload.chunk(data).await?;
         }
     }
-    Ok(())
+}
+
+/// Stands for "inside of a part, whose content has limits of its own".
+const NOT_COUNTED: usize = usize::MAX;
+
+/// Lets a piece pass unless the head of a part is too long with it.
+fn within_head(counted: &AtomicUsize, piece: Bytes) -> Result<Bytes, ApiError> {
+    let before = counted.load(Ordering::Relaxed);
+    if before == NOT_COUNTED {
+        return Ok(piece);
+    }
+    counted.store(before + piece.len(), Ordering::Relaxed);
+    if before > MAX_FORM_HEAD {
+        return Err(ApiError::new(ErrorKind::TooLarge, format!("The head of a form part is larger than {MAX_FORM_HEAD} bytes")));
+    }
+    Ok(piece)
 }
 
 async fn field_text(field: &mut multer::Field<'_>) -> Result<String, ApiError> {
@@ -97,4 +123,19 @@ fn broken(error: multer::Error) -> ApiError {
         return ours.clone();
     }
     ApiError::bad_request(format!("File Upload Parsing Failed: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn heads_are_bounded_and_contents_are_not() {
+        let counted = AtomicUsize::new(0);
+        let piece = Bytes::from(vec![0; 64 * 1024]);
+        let refused_after = (0..100).take_while(|_| within_head(&counted, piece.clone()).is_ok()).count();
+        assert!((4..8).contains(&refused_after), "{refused_after}");
+        counted.store(NOT_COUNTED, Ordering::Relaxed);
+        assert!((0..100).all(|_| within_head(&counted, piece.clone()).is_ok()));
+    }
 }

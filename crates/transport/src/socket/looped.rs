@@ -8,7 +8,7 @@ use protocol::Frame;
 use rpc::{CloseReason, Connection, Dispatcher};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
-use crate::limits::{CLOSE_TIMEOUT, PING_INTERVAL, READ_BATCH, SILENCE_LIMIT, WRITE_BATCH, WRITE_TIMEOUT};
+use crate::limits::{CLOSE_TIMEOUT, PING_INTERVAL, READ_BATCH, SILENCE_LIMIT, WRITE_BATCH, WRITE_FIRST, WRITE_TIMEOUT};
 
 /// Something that arrived.
 #[derive(Debug)]
@@ -76,6 +76,7 @@ async fn serve<S: MessageStream>(stream: &mut S, connection: &Arc<Connection>, d
         let mut arrived = 0;
         while readable
             && arrived < READ_BATCH
+            && outbox.queued_bytes() < WRITE_FIRST
             && let Some(arrival) = stream.take()
         {
             arrived += 1;
@@ -90,13 +91,14 @@ async fn serve<S: MessageStream>(stream: &mut S, connection: &Arc<Connection>, d
         if arrived > 0 {
             heard = Instant::now();
         }
+        let full = outbox.queued_bytes() >= WRITE_FIRST;
         if !write(stream, connection).await {
             return None;
         }
         if let Some(reason) = outbox.closed() {
             return Some(Goodbye::Ours(reason));
         }
-        if arrived == READ_BATCH {
+        if full || arrived == READ_BATCH {
             continue;
         }
         readable = false;

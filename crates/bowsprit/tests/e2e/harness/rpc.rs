@@ -107,6 +107,11 @@ impl<C: Channel> Rpc<C> {
         self.kept.iter().any(|message| message["method"] == name)
     }
 
+    /// True when such a notification came before what was waited for last.
+    pub(crate) fn came_before(&self, name: &str) -> bool {
+        self.kept.iter().any(|message| message["method"] == name)
+    }
+
     /// Forgets what was kept.
     pub(crate) fn forget(&mut self) {
         self.kept.clear();
