@@ -109,6 +109,14 @@ impl Dispatcher {
         }
     }
 
+    /// Carries work to its end in a task of its own: a client that leaves cancels nothing.
+    ///
+    /// # Errors
+    /// 500 when the work panicked.
+    pub async fn to_the_end<T: Send + 'static>(&self, work: impl Future<Output = T> + Send + 'static) -> Result<T, ApiError> {
+        self.tasks.spawn(work).await.map_err(|_| internal())
+    }
+
     /// Handles a whole document one member after the other; no frame when nothing is to be answered. The calls are to be dropped when the
     /// answer is on its way: what they hold back may follow it, not precede it.
     pub async fn document(&self, origin: &Origin, text: &Bytes) -> (Option<Frame>, Vec<Arc<Call>>) {
@@ -174,6 +182,10 @@ fn guarded(work: Working, method: String) -> Working {
 
 fn panicked(method: &str) -> ApiError {
     tracing::error!(method, "an operation panicked");
+    internal()
+}
+
+fn internal() -> ApiError {
     ApiError::internal("Internal error; the log has details")
 }
 

@@ -109,9 +109,7 @@ async fn operation(gateway: &Arc<Gateway>, head: &Head<'_>, body: Incoming) -> R
         Outcome::Done(result) => result,
         Outcome::Working(work) if operation.access <= Access::View => work.await,
         // Whatever changes something is finished even when the client leaves.
-        Outcome::Working(work) => {
-            gateway.dispatcher.tasks.spawn(work).await.unwrap_or_else(|_| Err(ApiError::internal("Internal error; the log has details")))
-        }
+        Outcome::Working(work) => gateway.dispatcher.to_the_end(work).await?,
     };
     result.map(|data| answer::result(&data))
 }
@@ -136,11 +134,10 @@ async fn json_rpc(gateway: &Arc<Gateway>, head: &Head<'_>, body: Incoming) -> Re
     };
     let dispatcher = gateway.dispatcher.clone();
     // A task of its own, so that a client that leaves cancels nothing.
-    let answered = gateway.dispatcher.tasks.spawn(async move { dispatcher.document(&origin, &text).await }).await;
-    Ok(match answered {
-        Ok((Some(frame), _)) => answer::json(StatusCode::OK, frame),
-        Ok((None, _)) => answer::bare(StatusCode::NO_CONTENT),
-        Err(_) => answer::error(&ApiError::internal("Internal error; the log has details")),
+    let (frame, _calls) = gateway.dispatcher.to_the_end(async move { dispatcher.document(&origin, &text).await }).await?;
+    Ok(match frame {
+        Some(frame) => answer::json(StatusCode::OK, frame),
+        None => answer::bare(StatusCode::NO_CONTENT),
     })
 }
 
@@ -179,9 +176,7 @@ async fn delete_file(gateway: &Arc<Gateway>, head: &Head<'_>, path: &str) -> Res
     call.transport = rpc::Transport::Internal;
     let result = match invoke(&found.operation, &Arc::new(call), &arguments) {
         Outcome::Done(result) => result,
-        Outcome::Working(work) => {
-            gateway.dispatcher.tasks.spawn(work).await.unwrap_or_else(|_| Err(ApiError::internal("Internal error; the log has details")))
-        }
+        Outcome::Working(work) => gateway.dispatcher.to_the_end(work).await?,
     };
     result.map(|data: Bytes| answer::result(&data))
 }
