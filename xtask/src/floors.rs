@@ -16,6 +16,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("rpc", 1),
     ("store", 1),
     ("fwhost", 1),
+    ("outbound", 1),
     ("access", 2),
     ("files", 2),
     ("printer", 2),

@@ -1,0 +1,169 @@
+//! The client: one for the whole server.
+
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicU16, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, LOCATION, PROXY_AUTHORIZATION};
+use reqwest::Url;
+use tokio::sync::Semaphore;
+
+use crate::{OutboundError, Reach, Request, Response, own, redirect};
+
+/// Time to reach the other side.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Exchanges that are under way at one time; further ones wait for their turn.
+pub const MAX_EXCHANGES: usize = 8;
+
+/// Connections that are kept for later, per host.
+const KEPT_CONNECTIONS: usize = 1;
+
+/// How long connections are kept for later.
+const KEEP_FOR: Duration = Duration::from_secs(30);
+
+/// Sends requests. Clones share connections and limits. Costs nothing until it is used.
+#[derive(Debug, Clone)]
+pub struct Client {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    user_agent: String,
+    /// Made at first use, because it reads the certificates of the system.
+    http: OnceLock<reqwest::Client>,
+    turns: Semaphore,
+    own_port: AtomicU16,
+}
+
+impl Client {
+    /// A client that calls itself `user_agent`.
+    #[must_use]
+    pub fn new(user_agent: &str) -> Self {
+        let turns = Semaphore::new(MAX_EXCHANGES);
+        Self { inner: Arc::new(Inner { user_agent: user_agent.to_owned(), http: OnceLock::new(), turns, own_port: AtomicU16::new(0) }) }
+    }
+
+    /// Says on which port this server listens, for [`Reach::NotOurselves`].
+    pub fn set_own_port(&self, port: u16) {
+        self.inner.own_port.store(port, Ordering::Relaxed);
+    }
+
+    /// Sends a request, follows redirects and reads the whole answer. Any status is an answer, not an error.
+    ///
+    /// # Errors
+    /// When there is no complete answer within the limits of the request.
+    pub async fn send(&self, request: Request) -> Result<Response, OutboundError> {
+        let timeout = request.timeout;
+        match tokio::time::timeout(timeout, self.exchange(request)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(OutboundError::Timeout(timeout)),
+        }
+    }
+
+    async fn exchange(&self, mut request: Request) -> Result<Response, OutboundError> {
+        let _turn = self.inner.turns.acquire().await.map_err(|_| OutboundError::Connect("the client is closed".to_owned()))?;
+        let http = self.http().await?;
+        let mut asked = vec![request.url.clone()];
+        loop {
+            if request.reach == Reach::NotOurselves {
+                self.refuse_ourselves(&request.url).await?;
+            }
+            let sent = http
+                .request(request.method.clone(), request.url.clone())
+                .headers(request.headers.clone())
+                .body(request.body.clone())
+                .send()
+                .await
+                .map_err(|error| OutboundError::from_library(&error))?;
+            let location = sent.headers().get(LOCATION).and_then(|value| value.to_str().ok());
+            match redirect::next(&asked, &request.method, sent.status().as_u16(), location, request.max_redirects)? {
+                None => return read(sent, request.max_body).await,
+                Some(step) => {
+                    follow(&mut request, &step);
+                    asked.push(step.url);
+                }
+            }
+        }
+    }
+
+    async fn http(&self) -> Result<reqwest::Client, OutboundError> {
+        if let Some(http) = self.inner.http.get() {
+            return Ok(http.clone());
+        }
+        let user_agent = self.inner.user_agent.clone();
+        // Reads some hundred certificates from the disk.
+        let built = tokio::task::spawn_blocking(move || build(&user_agent)).await;
+        let http = built.map_err(|error| error.to_string()).and_then(|built| built.map_err(|error| error.to_string()));
+        let http = http.map_err(OutboundError::Connect)?;
+        Ok(self.inner.http.get_or_init(|| http).clone())
+    }
+
+    async fn refuse_ourselves(&self, url: &Url) -> Result<(), OutboundError> {
+        let port = url.port_or_known_default().unwrap_or(0);
+        if port != self.inner.own_port.load(Ordering::Relaxed) {
+            return Ok(());
+        }
+        let host = url.host_str().unwrap_or("").trim_matches(['[', ']']);
+        let addresses: Vec<IpAddr> = match host.parse() {
+            Ok(address) => vec![address],
+            Err(_) => {
+                let found = tokio::net::lookup_host((host, port)).await.map_err(|error| OutboundError::Connect(error.to_string()))?;
+                found.map(|address| address.ip()).collect()
+            }
+        };
+        if addresses.into_iter().any(own::is_own) { Err(OutboundError::Ourselves) } else { Ok(()) }
+    }
+}
+
+fn build(user_agent: &str) -> Result<reqwest::Client, reqwest::Error> {
+    // Another part of the process may have chosen it already: the same one.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let builder = || {
+        reqwest::Client::builder()
+            .user_agent(user_agent)
+            .redirect(reqwest::redirect::Policy::none())
+            .retry(reqwest::retry::never())
+            .referer(false)
+            .no_proxy()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .pool_max_idle_per_host(KEPT_CONNECTIONS)
+            .pool_idle_timeout(KEEP_FOR)
+    };
+    // A machine without certificates can still talk to its neighbours over HTTP.
+    builder().build().or_else(|_| builder().tls_certs_only([]).build())
+}
+
+/// Turns a request into the one that a redirect asks for.
+fn follow(request: &mut Request, step: &redirect::Step) {
+    request.method = step.method.clone();
+    request.url = step.url.clone();
+    if !step.keeps_body {
+        request.body = Bytes::new();
+        [CONTENT_TYPE, CONTENT_LENGTH, CONTENT_ENCODING].iter().for_each(|name| drop(request.headers.remove(name)));
+    }
+    if !step.keeps_credentials {
+        [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE].iter().for_each(|name| drop(request.headers.remove(name)));
+    }
+}
+
+async fn read(mut answer: reqwest::Response, limit: usize) -> Result<Response, OutboundError> {
+    let announced = answer.content_length().unwrap_or(0);
+    if usize::try_from(announced).is_ok_and(|length| length > limit) {
+        return Err(OutboundError::TooLarge(limit));
+    }
+    let mut body = BytesMut::new();
+    while let Some(chunk) = answer.chunk().await.map_err(|error| OutboundError::from_library(&error))? {
+        if body.len() + chunk.len() > limit {
+            return Err(OutboundError::TooLarge(limit));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Response { status: answer.status().as_u16(), headers: answer.headers().clone(), body: body.freeze() })
+}
+
+#[cfg(test)]
+mod tests;

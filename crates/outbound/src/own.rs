@@ -1,0 +1,57 @@
+//! Which addresses are this machine's own.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+
+/// True when `address` belongs to this machine. Asks the kernel, which answers at once and sends nothing.
+#[must_use]
+pub fn is_own(address: IpAddr) -> bool {
+    let address = address.to_canonical();
+    // Only own addresses can be bound. The unspecified one leads to this machine when something connects to it.
+    address.is_loopback()
+        || address.is_unspecified()
+        || (!address.is_multicast() && !is_broadcast(address) && UdpSocket::bind((address, 0)).is_ok())
+}
+
+/// The kernel lets sockets be bound to broadcast addresses, too; only the general one can be told from the number.
+fn is_broadcast(address: IpAddr) -> bool {
+    address == IpAddr::V4(Ipv4Addr::BROADCAST)
+}
+
+/// The address under which other machines most likely reach this one: the source address of the default route. Sends nothing.
+#[must_use]
+pub fn public_address() -> Option<IpAddr> {
+    // Addresses for documentation: never local, so the default route decides.
+    let v4 = || source_towards((Ipv4Addr::UNSPECIFIED, 0).into(), (Ipv4Addr::new(192, 0, 2, 1), 9).into());
+    let v6 = || source_towards((Ipv6Addr::UNSPECIFIED, 0).into(), (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), 9).into());
+    v4().or_else(v6)
+}
+
+fn source_towards(from: SocketAddr, to: SocketAddr) -> Option<IpAddr> {
+    let socket = UdpSocket::bind(from).ok()?;
+    // Connecting a datagram socket only chooses a route.
+    socket.connect(to).ok()?;
+    let address = socket.local_addr().ok()?.ip();
+    (!address.is_unspecified() && !address.is_loopback()).then_some(address)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn loopback_is_own_and_addresses_for_documentation_are_not() {
+        for own in ["127.0.0.1", "127.8.9.1", "::1", "0.0.0.0", "::ffff:127.0.0.1"] {
+            assert!(is_own(own.parse().unwrap()), "{own}");
+        }
+        for foreign in ["192.0.2.1", "2001:db8::1", "224.0.0.1", "255.255.255.255"] {
+            assert!(!is_own(foreign.parse().unwrap()), "{foreign}");
+        }
+    }
+
+    #[test]
+    fn the_public_address_is_own() {
+        if let Some(address) = public_address() {
+            assert!(is_own(address), "{address}");
+        }
+    }
+}
