@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use ipnet::IpNet;
-use rpc::Identity;
+use rpc::{Identity, Peer};
 
 use crate::network::{Networks, plain};
 use crate::origin::{self, Origins};
@@ -62,6 +62,8 @@ pub struct Admission {
     pub identity: Identity,
     /// The client's address: the peer, or what a configured proxy says.
     pub address: IpAddr,
+    /// True when the owner declared the address trusted.
+    pub is_trusted_address: bool,
     /// True when a page of another, not allowed origin made the browser send it.
     pub cross_site: bool,
     /// True when a browser sent it and nothing shows that a page of ours made it do so. Browsers name the page of a GET only to secure servers,
@@ -69,6 +71,14 @@ pub struct Admission {
     pub unproven_page: bool,
     /// True when the answer may be read by the page that asked.
     pub cors_allowed: bool,
+}
+
+impl Admission {
+    /// Where the caller sits.
+    #[must_use]
+    pub fn peer(&self) -> Peer {
+        Peer { address: self.address, is_trusted: self.is_trusted_address }
+    }
 }
 
 /// Decides who sent a request.
@@ -114,10 +124,12 @@ impl Gate {
         let foreign_page = !same_origin && !cors_allowed;
         // A name that anybody can register may have been pointed at us by the page behind it (DNS rebinding): same origin, but not ours.
         let ours = facts.host.is_none_or(|host| self.is_our_name(host));
-        let trusted = address_counts && !foreign_page && ours && self.trusted.contains(address);
+        let is_trusted_address = address_counts && self.trusted.contains(address);
+        let trusted = is_trusted_address && !foreign_page && ours;
         Admission {
             identity: if trusted { Identity::Trusted } else { Identity::Stranger },
             address,
+            is_trusted_address,
             unproven_page: facts.is_browser() && !facts.has_page_of_ours() && !cors_allowed,
             cross_site: foreign_page || (facts.fetch_site == Some("cross-site") && !cors_allowed),
             cors_allowed,

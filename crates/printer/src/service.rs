@@ -52,6 +52,8 @@ impl Printer {
         });
         let link = host.clone();
         connections.on_close(move |connection| link.unsubscribe(SubscriberId(connection.id.0)));
+        let link = host.clone();
+        connections.on_revoke(move |connection| link.unsubscribe(SubscriberId(connection.id.0)));
         Arc::new(Self { host })
     }
 
@@ -84,6 +86,10 @@ impl Printer {
         // Updates must not overtake the answer that they build upon.
         call.hold_until_answered(connection.outbox.hold_status());
         let sink = Arc::new(ConnectionSink { outbox: connection.outbox.clone(), subscription: connection.outbox.next_subscription() });
+        // Whoever loses the identity from now on makes this request an old one; whoever lost it just before must not begin.
+        if !connection.is_authorised() {
+            return Err(ApiError::unauthorized());
+        }
         let answer = self.host.subscribe(SubscriberId(connection.id.0), sink, selection).await?;
         Ok(Rendered(answer.into()))
     }

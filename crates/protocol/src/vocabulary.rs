@@ -84,6 +84,9 @@ pub const APP_CORE: Pair = pair("core", "moonraker");
 /// The firmware, as an application.
 pub const APP_FIRMWARE: Pair = pair("firmware", "klipper");
 
+/// Source of users whose passwords a directory server checks; [`APP_CORE`] names the other one.
+pub const SOURCE_LDAP: &str = "ldap";
+
 /// Names of the unix socket in `comms/`.
 pub const SOCKET_FILE: Pair = pair("core.sock", "moonraker.sock");
 /// Names of the configuration file in `config/`, besides our own `bowsprit.conf`.

@@ -1,67 +1,13 @@
 //! Who calls, by which way, in which vocabulary: all that an operation may know about a request.
 
 use std::fmt;
-use std::net::IpAddr;
 use std::sync::Arc;
 
 use parking_lot::Mutex;
 use protocol::{ApiError, ErrorKind, Form};
 
 use crate::connection::Connection;
-
-/// Who a caller is.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Identity {
-    /// Nobody that we know.
-    #[default]
-    Stranger,
-    /// An address that the owner declared trusted.
-    Trusted,
-    /// A peer on the unix socket: the file permissions let it in.
-    Local,
-    /// The service itself (templates, start-up work).
-    Internal,
-}
-
-impl Identity {
-    /// True when the caller may use operations that need authorisation.
-    #[must_use]
-    pub fn is_authorised(&self) -> bool {
-        !matches!(self, Self::Stranger)
-    }
-
-    /// True when the caller may use operations of this class.
-    #[must_use]
-    pub fn may(&self, access: Access) -> bool {
-        access == Access::Open || self.is_authorised()
-    }
-}
-
-/// What an operation does to the world, and so who may call it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Access {
-    /// Anybody, also strangers: the way in.
-    Open,
-    /// Reads.
-    View,
-    /// Moves the printer, or changes files, jobs or settings.
-    Control,
-    /// Changes the server, the host machine, or who may do what.
-    Admin,
-}
-
-impl Access {
-    /// The name in the served contract.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Open => "open",
-            Self::View => "view",
-            Self::Control => "control",
-            Self::Admin => "admin",
-        }
-    }
-}
+use crate::identity::{Identity, Peer};
 
 /// The way by which a call came.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -106,8 +52,8 @@ pub struct Call {
     pub transport: Transport,
     /// Which form of two-form values the caller reads.
     pub form: Form,
-    /// Address of the caller, after proxy rules; none on the unix socket.
-    pub peer: Option<IpAddr>,
+    /// Where the caller sits; none on the unix socket.
+    pub peer: Option<Peer>,
     /// The persistent connection that the call came over, or names (`connection_id` over HTTP).
     pub connection: Option<Arc<Connection>>,
     /// Kept until the answer is in the connection's queue.
@@ -117,7 +63,7 @@ pub struct Call {
 impl Call {
     /// A call over HTTP.
     #[must_use]
-    pub fn http(identity: Identity, form: Form, peer: Option<IpAddr>) -> Self {
+    pub fn http(identity: Identity, form: Form, peer: Option<Peer>) -> Self {
         Self { identity, transport: Transport::Http, form, peer, connection: None, guards: Mutex::default() }
     }
 

@@ -1,7 +1,6 @@
 //! Persistent connections: websockets and unix-socket peers, who they are, and telling all of them something.
 
 use std::collections::HashMap;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
@@ -10,7 +9,7 @@ use protocol::{ApiError, ErrorKind, Event, Form};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::call::Identity;
+use crate::identity::{Identity, Peer};
 use crate::outbox::{CloseReason, Outbox};
 
 /// Calls of one connection that may be under way at once.
@@ -69,8 +68,8 @@ pub struct Connection {
     pub id: ConnectionId,
     /// What it is.
     pub kind: ConnectionKind,
-    /// Peer address after proxy rules; none on the unix socket.
-    pub peer: Option<IpAddr>,
+    /// Where the client sits; none on the unix socket.
+    pub peer: Option<Peer>,
     /// What waits to be written to it.
     pub outbox: Arc<Outbox>,
     identity: RwLock<Identity>,
@@ -145,14 +144,15 @@ impl Drop for PendingCall {
     }
 }
 
-type CloseListener = Box<dyn Fn(&Connection) + Send + Sync>;
+type Listener = Box<dyn Fn(&Connection) + Send + Sync>;
 
 /// All persistent connections.
 #[derive(Default)]
 pub struct Connections {
     all: RwLock<HashMap<ConnectionId, Arc<Connection>>>,
     last_id: AtomicU64,
-    on_close: Mutex<Vec<CloseListener>>,
+    on_close: Mutex<Vec<Listener>>,
+    on_revoke: Mutex<Vec<Listener>>,
     default_form: AtomicBool,
 }
 
@@ -188,7 +188,7 @@ impl Connections {
 
     /// Adds a connection.
     #[must_use]
-    pub fn register(self: &Arc<Self>, kind: ConnectionKind, identity: Identity, peer: Option<IpAddr>) -> Registered {
+    pub fn register(self: &Arc<Self>, kind: ConnectionKind, identity: Identity, peer: Option<Peer>) -> Registered {
         let connection = Arc::new(Connection {
             id: ConnectionId(self.last_id.fetch_add(1, Ordering::Relaxed) + 1),
             kind,
@@ -206,6 +206,49 @@ impl Connections {
     /// Calls `listener` whenever a connection has ended.
     pub fn on_close(&self, listener: impl Fn(&Connection) + Send + Sync + 'static) {
         self.on_close.lock().push(Box::new(listener));
+    }
+
+    /// Calls `listener` whenever a connection has lost its identity: what was set up for it in that name must end.
+    pub fn on_revoke(&self, listener: impl Fn(&Connection) + Send + Sync + 'static) {
+        self.on_revoke.lock().push(Box::new(listener));
+    }
+
+    /// Takes the identity of all connections away for which `is_lost` says so: a websocket becomes a stranger's, a peer on the unix socket is
+    /// just local again. Their subscriptions end, also those under way. Gives these connections.
+    pub fn revoke(&self, is_lost: impl Fn(&Identity) -> bool) -> Vec<Arc<Connection>> {
+        let revoked = self.change(|connection, identity| {
+            is_lost(identity).then_some(match connection.kind {
+                ConnectionKind::Websocket => Identity::Stranger,
+                ConnectionKind::Unix => Identity::Local,
+            })
+        });
+        for connection in revoked.iter().filter(|connection| !connection.is_authorised()) {
+            // A subscription that is still on its way must find that it is not wanted any more.
+            connection.outbox.next_subscription();
+            for listener in self.on_revoke.lock().iter() {
+                listener(connection);
+            }
+            connection.outbox.drop_status();
+        }
+        revoked
+    }
+
+    /// Gives connections another identity where `change` has one: the role of a user changed. Gives these connections.
+    pub fn change_identity(&self, change: impl Fn(&Identity) -> Option<Identity>) -> Vec<Arc<Connection>> {
+        self.change(|_, identity| change(identity))
+    }
+
+    fn change(&self, change: impl Fn(&Connection, &Identity) -> Option<Identity>) -> Vec<Arc<Connection>> {
+        let mut changed = Vec::new();
+        for connection in self.all.read().values() {
+            let mut identity = connection.identity.write();
+            if let Some(other) = change(connection, &identity) {
+                *identity = other;
+                drop(identity);
+                changed.push(connection.clone());
+            }
+        }
+        changed
     }
 
     /// The connection with this number.
@@ -234,6 +277,15 @@ impl Connections {
         }
     }
 
+    /// Tells all authorised connections, and `others` as well: those that just lost their identity learn why.
+    pub fn emit_also(&self, event: &Event, others: &[Arc<Connection>]) {
+        self.emit(event);
+        let frames = event.frames();
+        for connection in others.iter().filter(|connection| !connection.is_authorised()) {
+            connection.outbox.push_all(&frames);
+        }
+    }
+
     /// Asks all connections to end.
     pub fn close_all(&self, reason: CloseReason) {
         for connection in self.all.read().values() {
@@ -245,6 +297,7 @@ impl Connections {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::identity::{Role, User, UserSource};
 
     fn drained(connection: &Connection) -> usize {
         let mut out = Vec::new();
@@ -273,6 +326,29 @@ mod tests {
         drop(registered);
         assert!(table.get(id).is_none());
         assert_eq!(*closed.lock(), [id]);
+    }
+
+    #[test]
+    fn a_revoked_connection_is_a_strangers_and_its_subscription_ends() {
+        let table = Arc::new(Connections::default());
+        let user = |name: &str| {
+            Identity::User(Arc::new(User { name: name.into(), source: UserSource::Core, role: Role::Admin, session: "s".into() }))
+        };
+        let (anna, bob) =
+            (table.register(ConnectionKind::Websocket, user("anna"), None), table.register(ConnectionKind::Websocket, user("bob"), None));
+        let local = table.register(ConnectionKind::Unix, user("anna"), None);
+        let ended = Arc::new(Mutex::new(Vec::new()));
+        let seen = ended.clone();
+        table.on_revoke(move |connection| seen.lock().push(connection.id));
+        let subscription = anna.connection.outbox.next_subscription();
+        let revoked = table.revoke(|identity| identity.name() == Some("anna"));
+        assert_eq!(revoked.len(), 2);
+        assert_eq!((anna.connection.identity(), local.connection.identity()), (Identity::Stranger, Identity::Local));
+        assert_eq!((bob.connection.identity(), *ended.lock() == [anna.connection.id]), (user("bob"), true));
+        assert!(!anna.connection.outbox.is_current(subscription));
+        table.emit_also(&Event::FwhostReady, &revoked);
+        table.emit(&Event::FwhostReady);
+        assert_eq!((drained(&anna.connection), drained(&bob.connection), drained(&local.connection)), (2, 4, 4));
     }
 
     #[test]

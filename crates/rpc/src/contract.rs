@@ -6,7 +6,8 @@ use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
 use serde_json::{Map, Value, json};
 
-use crate::call::{Access, Transport};
+use crate::call::Transport;
+use crate::identity::Access;
 use crate::registry::{Operation, Operations, Verb};
 
 /// The OpenAPI 3.1 document of all HTTP routes, under both vocabularies.

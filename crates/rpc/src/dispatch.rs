@@ -1,7 +1,6 @@
 //! From a JSON-RPC document to answers: the part of every message transport that is not framing.
 
 use std::future::Future;
-use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
@@ -13,8 +12,9 @@ use serde_json::value::RawValue;
 use tokio_util::task::TaskTracker;
 
 use crate::args::Arguments;
-use crate::call::{Call, Identity};
+use crate::call::Call;
 use crate::connection::Connection;
+use crate::identity::{Identity, Peer};
 use crate::registry::{Answer, Operations, Outcome, Working};
 
 /// Bytes of answers to one batch; members after that are refused.
@@ -39,8 +39,8 @@ pub enum Origin {
         identity: Identity,
         /// The form of values that it reads.
         form: Form,
-        /// Its address.
-        peer: Option<IpAddr>,
+        /// Where it came from.
+        peer: Option<Peer>,
     },
 }
 
@@ -216,8 +216,9 @@ fn too_many(text: &Bytes) -> Frame {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::{Access, Transport};
+    use crate::call::Transport;
     use crate::connection::{ConnectionKind, Connections, MAX_PENDING_CALLS, Registered};
+    use crate::identity::Access;
     use crate::registry::Registry;
 
     struct Service;

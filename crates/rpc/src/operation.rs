@@ -10,7 +10,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 
 use crate::args::Arguments;
-use crate::call::{Access, Call, Transport};
+use crate::call::{Call, Transport};
+use crate::identity::Access;
 
 /// JSON text of a result.
 pub type Answer = Bytes;
@@ -139,8 +140,8 @@ impl Operation {
             let text = format!("Method not found for transport {}", call.transport.as_str());
             return Outcome::Done(Err(ApiError::not_found(text)));
         }
-        if !call.identity.may(self.access) {
-            return Outcome::Done(Err(ApiError::unauthorized()));
+        if let Err(refused) = call.identity.check(self.access) {
+            return Outcome::Done(Err(refused));
         }
         (self.handler)(call, arguments)
     }

@@ -27,8 +27,9 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::args::Arguments;
-use crate::call::{Access, Call, Transport};
+use crate::call::{Call, Transport};
 use crate::decode::decode;
+use crate::identity::Access;
 use crate::operation::Handler;
 pub use crate::operation::{Answer, Operation, Outcome, QueryStyle, Rendered, Reply, Verb, Working, dynamic_operation};
 pub use crate::table::{DynamicOperations, Found, Operations};
@@ -212,7 +213,7 @@ impl<'r> Classified<'r> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::call::Identity;
+    use crate::identity::Identity;
     use protocol::Form;
     use serde::Deserialize;
 

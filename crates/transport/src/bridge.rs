@@ -10,7 +10,7 @@ use access::Admission;
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use protocol::ApiError;
-use rpc::ConnectionKind;
+use rpc::{Access, ConnectionKind};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use tokio::sync::watch;
@@ -62,9 +62,8 @@ impl Drop for Counted {
 /// Answers the opening request of a bridge and runs it.
 pub(crate) async fn upgrade(gateway: &Arc<Gateway>, admission: &Admission, mut request: Request) -> Result<Response, ApiError> {
     refuse_origin(admission)?;
-    if !admission.identity.is_authorised() {
-        return Err(ApiError::unauthorized());
-    }
+    // What passes is not decoded, and the firmware host obeys all of it.
+    admission.identity.check(Access::Control)?;
     let (response, opening) = accept(&mut request)?;
     let target = &gateway.bridge;
     let websockets = gateway.connections.count_where(|connection| connection.kind == ConnectionKind::Websocket);

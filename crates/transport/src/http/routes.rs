@@ -65,7 +65,7 @@ async fn route(gateway: &Arc<Gateway>, admission: &Admission, request: Request) 
         (&Method::POST, "/server/files/upload") => {
             let base_url = base_url(gateway, &head);
             may_change(admission)?;
-            let call = Arc::new(Call::http(admission.identity.clone(), gateway.connections.default_form(), Some(admission.address)));
+            let call = Arc::new(Call::http(admission.identity.clone(), gateway.connections.default_form(), Some(admission.peer())));
             upload::receive(gateway.files.as_ref(), call, head.headers, body, &base_url).await
         }
         // Known, but not by this verb.
@@ -90,11 +90,10 @@ async fn operation(gateway: &Arc<Gateway>, head: &Head<'_>, body: Incoming) -> R
         Err(error) => return Err(authorised(head.admission).err().unwrap_or(error)),
         Ok(found) => found,
     };
-    if !head.admission.identity.may(operation.access) {
-        return Err(ApiError::unauthorized());
-    }
-    // An image or a form on somebody's page must not move a printer, whatever address the browser has.
-    let foreign = head.admission.cross_site || (verb == Verb::Get && head.admission.unproven_page);
+    head.admission.identity.check(operation.access)?;
+    // An image or a form on somebody's page must not move a printer, whatever address the browser has. It cannot know credentials.
+    let admission = head.admission;
+    let foreign = is_by_address(admission) && (admission.cross_site || (verb == Verb::Get && admission.unproven_page));
     if foreign && operation.access > Access::View {
         return Err(ApiError::unauthorized());
     }
@@ -102,7 +101,7 @@ async fn operation(gateway: &Arc<Gateway>, head: &Head<'_>, body: Incoming) -> R
     let form = arguments::understand(head.headers, body).await?;
     let merged = arguments::merge(operation.query_style, head.query, &form)?;
     let values = if by_upstream_name { Form::Upstream } else { gateway.connections.default_form() };
-    let mut call = Call::http(head.admission.identity.clone(), values, Some(head.admission.address));
+    let mut call = Call::http(head.admission.identity.clone(), values, Some(head.admission.peer()));
     call.connection = named_connection(gateway, head);
     let call = Arc::new(call);
     let result = match invoke(&operation, &call, &merged) {
@@ -118,19 +117,20 @@ async fn operation(gateway: &Arc<Gateway>, head: &Head<'_>, body: Incoming) -> R
 fn named_connection(gateway: &Gateway, head: &Head<'_>) -> Option<Arc<rpc::Connection>> {
     let id = arguments::query_value(head.query, "connection_id")?.parse().ok()?;
     let connection = gateway.connections.get(ConnectionId(id))?;
-    let same = connection.peer == Some(head.admission.address) && connection.identity() == head.admission.identity;
+    let same_place = connection.peer.is_some_and(|peer| peer.address == head.admission.address);
+    let same = same_place && connection.identity().is_same_as(&head.admission.identity);
     same.then_some(connection)
 }
 
 async fn json_rpc(gateway: &Arc<Gateway>, head: &Head<'_>, body: Incoming) -> Result<Response, ApiError> {
     let text = arguments::read_body(head.headers, body, body_limit(head.admission)).await?;
-    if head.admission.cross_site {
+    if head.admission.cross_site && is_by_address(head.admission) {
         return Err(ApiError::unauthorized());
     }
     let origin = Origin::Http {
         identity: head.admission.identity.clone(),
         form: gateway.connections.default_form(),
-        peer: Some(head.admission.address),
+        peer: Some(head.admission.peer()),
     };
     let dispatcher = gateway.dispatcher.clone();
     // A task of its own, so that a client that leaves cancels nothing.
@@ -172,7 +172,7 @@ async fn delete_file(gateway: &Arc<Gateway>, head: &Head<'_>, path: &str) -> Res
     let mut arguments = rpc::Arguments::none();
     arguments.add("path".into(), rpc::ArgValue::Text(path.into()))?;
     // The operation is declared for sockets, since its HTTP form is this route.
-    let mut call = Call::http(head.admission.identity.clone(), Form::Neutral, Some(head.admission.address));
+    let mut call = Call::http(head.admission.identity.clone(), Form::Neutral, Some(head.admission.peer()));
     call.transport = rpc::Transport::Internal;
     let result = match invoke(&found.operation, &Arc::new(call), &arguments) {
         Outcome::Done(result) => result,
@@ -215,7 +215,15 @@ fn authorised(admission: &Admission) -> Result<(), ApiError> {
 
 /// Pages of other origins may not change files, either.
 fn may_change(admission: &Admission) -> Result<(), ApiError> {
-    if admission.cross_site { Err(ApiError::unauthorized()) } else { authorised(admission) }
+    if admission.cross_site && is_by_address(admission) {
+        return Err(ApiError::unauthorized());
+    }
+    admission.identity.check(Access::Control)
+}
+
+/// True when nothing but the address speaks for the caller, so that any page in a browser there could have sent the request.
+fn is_by_address(admission: &Admission) -> bool {
+    matches!(admission.identity, Identity::Trusted | Identity::Stranger)
 }
 
 fn unknown(admission: &Admission) -> ApiError {

@@ -41,7 +41,7 @@ pub(crate) fn upgrade(gateway: &Arc<Gateway>, admission: &Admission, mut request
     if too_many || (!admission.identity.is_authorised() && strangers >= MAX_STRANGERS) {
         return Err(ApiError::unavailable("Too many websockets are open"));
     }
-    let registered = gateway.connections.register(ConnectionKind::Websocket, admission.identity.clone(), Some(admission.address));
+    let registered = gateway.connections.register(ConnectionKind::Websocket, admission.identity.clone(), Some(admission.peer()));
     let authorised = admission.identity.is_authorised();
     let dispatcher = gateway.dispatcher.clone();
     gateway.dispatcher.tasks.spawn(async move {
