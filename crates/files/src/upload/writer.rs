@@ -18,6 +18,9 @@ use crate::refusal::failed;
 const QUEUED_CHUNKS: usize = 8;
 /// Smaller chunks are gathered up to this many bytes before they are written.
 const WRITE_BYTES: usize = 64 * 1024;
+/// After so many bytes the disk gets its turn: a flood of unwritten pages would hold up everybody else who writes, the firmware host's log included,
+/// and let the last sync take as long as the whole file.
+const SYNC_BYTES: usize = 32 * 1024 * 1024;
 
 /// Everything that arrived.
 pub(crate) struct Spooled {
@@ -101,11 +104,17 @@ impl<T: Send + 'static> Writer<T> {
 fn write<T>(temp: TempFile, mut chunks: mpsc::Receiver<Message<T>>) -> Result<T, ApiError> {
     let mut hash = Sha256::new();
     let mut out = BufWriter::with_capacity(WRITE_BYTES, &temp.file);
+    let mut unsynced = 0;
     while let Some(message) = chunks.blocking_recv() {
         match message {
             Message::Data(data) => {
                 hash.update(&data);
                 out.write_all(&data).map_err(|error| save_failed(&error))?;
+                unsynced += data.len();
+                if unsynced >= SYNC_BYTES {
+                    out.flush().and_then(|()| temp.file.sync_data()).map_err(|error| save_failed(&error))?;
+                    unsynced = 0;
+                }
             }
             Message::End(ending) => {
                 out.flush().map_err(|error| save_failed(&error))?;
