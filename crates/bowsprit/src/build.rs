@@ -29,7 +29,7 @@ use crate::settings::{self, Settings};
 const STOP_DEADLINE: Duration = Duration::from_secs(5);
 
 /// Tables of the components.
-pub const SCHEMAS: &[Schema] = &[files::SCHEMA];
+pub const SCHEMAS: &[Schema] = &[files::SCHEMA, access::SCHEMA];
 
 /// Folders besides the home folder that links in the roots have always been allowed to lead to.
 const MEDIA: &[&str] = &["/media", "/mnt"];
