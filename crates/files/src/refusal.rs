@@ -92,9 +92,22 @@ fn is_full(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge)
 }
 
-/// The answer for a change that the file system refused: 507 when the disk is full, else 400 with the system's own text.
+/// True for what no other request could avoid: the disk is read-only, failing or gone.
+fn is_disk_fault(error: &io::Error) -> bool {
+    use rustix::io::Errno;
+    const FAULTS: &[Errno] =
+        &[Errno::ROFS, Errno::IO, Errno::NODEV, Errno::NXIO, Errno::STALE, Errno::NOTCONN, Errno::TIMEDOUT, Errno::MFILE, Errno::NFILE];
+    Errno::from_io_error(error).is_some_and(|errno| FAULTS.contains(&errno))
+}
+
+/// The answer for a change that the file system refused, with the system's own text: 507 when the disk is full, 500 when the disk is at fault,
+/// else 400.
 pub(crate) fn system(error: &io::Error) -> ApiError {
-    let kind = if is_full(error) { ErrorKind::Storage } else { ErrorKind::BadRequest };
+    let kind = match () {
+        () if is_full(error) => ErrorKind::Storage,
+        () if is_disk_fault(error) => ErrorKind::Internal,
+        () => ErrorKind::BadRequest,
+    };
     ApiError::new(kind, error.to_string())
 }
 

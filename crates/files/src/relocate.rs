@@ -5,6 +5,7 @@ use std::io;
 
 use protocol::ApiError;
 use protocol::event::FileAction;
+use rustix::fs::Access;
 
 use crate::disk::{copy_beside, remove_any, sync_parent};
 use crate::library::{Library, Need, RootPath};
@@ -116,6 +117,11 @@ fn writable_dest(library: &Library, text: &str) -> Result<RootPath, ApiError> {
 /// Copy, then delete. When the deletion fails the copy stays: nothing is lost.
 fn move_across(source: &RootPath, dest: &RootPath) -> io::Result<()> {
     let metadata = source.entry.symlink_metadata()?;
+    // Nothing is copied that could not be removed afterwards.
+    let emptied = source.entry.parent().into_iter().chain(metadata.is_dir().then_some(source.entry.as_path()));
+    for folder in emptied {
+        rustix::fs::access(folder, Access::WRITE_OK | Access::EXEC_OK)?;
+    }
     if metadata.is_dir() {
         if dest.entry.symlink_metadata().is_ok() {
             return Err(rustix::io::Errno::EXIST.into());

@@ -12,6 +12,8 @@ mod arguments;
 mod bridge;
 mod crash;
 mod database;
+mod durability;
+mod faults;
 mod files;
 mod golden;
 mod harness;

@@ -4,7 +4,7 @@ use std::fs::{File, Permissions};
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use gcode::metadata::Options;
+use gcode::metadata::{Options, Scan};
 use rustix::fs::{Mode, OFlags};
 
 use super::objects::{self, Processed};
@@ -73,6 +73,8 @@ pub(super) fn scan(files: &Files, job: &Job) {
         if objects_due {
             match objects::process(files, &path, &opened) {
                 Processed::Later => files.scans.defer(job.path.clone()),
+                // Tried again when somebody asks for a scan.
+                Processed::Failed => {}
                 Processed::Nothing => objects_done = true,
                 Processed::Replaced => {
                     objects_done = true;
@@ -88,13 +90,10 @@ pub(super) fn scan(files: &Files, job: &Job) {
         if !opened.is_unchanged() {
             continue;
         }
-        let (document, images) = scanned.unwrap_or_else(|error| {
+        let document = scanned.and_then(|scanned| illustrated(files, &path, scanned)).unwrap_or_else(|error| {
             tracing::warn!(file = %path.relative, %error, "metadata could not be read");
-            (bare(&opened), Vec::new())
+            bare(&opened)
         });
-        if let Err(error) = thumbnails::write(&files.library, &job.path, &images) {
-            tracing::warn!(file = %path.relative, %error, "thumbnails could not be written");
-        }
         let record = Record { stamp: opened.stamp, document: document.into(), objects_done, print_start_time: None, job_id: None };
         if let Some(before) = &before {
             let kept = record.thumbnails();
@@ -108,8 +107,8 @@ pub(super) fn scan(files: &Files, job: &Job) {
     tracing::warn!(file = %path.relative, "the file changes all the time; it is scanned when it is written the next time");
 }
 
-/// The document and the images of a file.
-fn read(files: &Files, path: &RootPath, opened: &Opened) -> io::Result<(String, Vec<gcode::thumbnail::Thumbnail>)> {
+/// What a file holds.
+fn read(files: &Files, path: &RootPath, opened: &Opened) -> io::Result<Scan> {
     let image = thumbnails::from_container(&files.library, &path.relative);
     let mut options = Options::new(path.relative.name());
     options.ufp_thumbnail = image.as_deref();
@@ -119,7 +118,16 @@ fn read(files: &Files, path: &RootPath, opened: &Opened) -> io::Result<(String, 
     }
     scan.metadata.modified = Some(opened.modified);
     scan.metadata.uuid = Some(uuid::Uuid::new_v4().to_string());
-    Ok((serde_json::to_string(&scan.metadata)?, scan.thumbnails))
+    Ok(scan)
+}
+
+/// Writes the images and gives the document, which tells only of images that are there.
+fn illustrated(files: &Files, path: &RootPath, mut scan: Scan) -> io::Result<String> {
+    if let Err(error) = thumbnails::write(&files.library, &path.relative, &scan.thumbnails) {
+        tracing::warn!(file = %path.relative, %error, "thumbnails could not be written");
+        scan.metadata.thumbnails.clear();
+    }
+    Ok(serde_json::to_string(&scan.metadata)?)
 }
 
 /// What is kept of a file that cannot be read.

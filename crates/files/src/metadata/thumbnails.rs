@@ -16,20 +16,36 @@ use crate::upload::MAX_THUMBNAIL_BYTES;
 /// Name under which an image is written before it has its place; no request and no observer sees it.
 const UNFINISHED: &str = ".bowsprit-thumbnail.part";
 
-/// Writes the images of a file; the first fault is returned, the others are tried all the same.
+/// Writes the images of a file.
+///
+/// # Errors
+/// The first fault; no image of the file is there then.
 pub(super) fn write(library: &Library, gcode: &RelPath, images: &[Thumbnail]) -> io::Result<()> {
     if images.is_empty() {
         return Ok(());
     }
+    let written = write_all(library, gcode, images);
+    if written.is_err() {
+        let places = images.iter().filter_map(|image| real(library, &gcode.parent(), &image.relative_path));
+        // The first fault is the one to tell.
+        places.for_each(|place| drop(fs::remove_file(place)));
+        remove(library, &gcode.parent(), std::iter::empty());
+    }
+    written
+}
+
+fn write_all(library: &Library, gcode: &RelPath, images: &[Thumbnail]) -> io::Result<()> {
     let folder = real(library, &gcode.parent(), FOLDER).ok_or(io::ErrorKind::PermissionDenied)?;
     ensure_folder(&folder)?;
-    let mut result = Ok(());
+    let unfinished = folder.join(UNFINISHED);
     for image in images {
         let Some(place) = real(library, &gcode.parent(), &image.relative_path) else { continue };
-        let unfinished = folder.join(UNFINISHED);
-        result = result.and(fs::write(&unfinished, &image.data).and_then(|()| fs::rename(&unfinished, &place)));
+        if let Err(error) = fs::write(&unfinished, &image.data).and_then(|()| fs::rename(&unfinished, &place)) {
+            let _ = fs::remove_file(&unfinished);
+            return Err(error);
+        }
     }
-    result
+    Ok(())
 }
 
 /// The image that a container brought for this file.

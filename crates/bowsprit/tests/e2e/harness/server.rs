@@ -26,6 +26,8 @@ const TRUST_LOOPBACK: &str = "[authorization]\ntrusted_clients:\n    127.0.0.1\n
 
 /// Fills a data folder.
 type Prepare = Box<dyn FnOnce(&Path)>;
+/// From the data folder to the words before the program: strace, unshare.
+type Wrapper = Box<dyn Fn(&Path) -> Vec<String>>;
 
 /// What a server is started with.
 pub(crate) struct Builder {
@@ -37,6 +39,7 @@ pub(crate) struct Builder {
     has_simulator: bool,
     args: Vec<String>,
     prepare: Option<Prepare>,
+    wrapper: Option<Wrapper>,
 }
 
 impl Builder {
@@ -89,6 +92,16 @@ impl Builder {
         self
     }
 
+    /// Runs the program under another one, which may stand under others. It must replace itself by the program, so that signals reach it.
+    pub(crate) fn under(mut self, wrapper: impl Fn(&Path) -> Vec<String> + 'static) -> Self {
+        let inner = self.wrapper.take();
+        self.wrapper = Some(Box::new(move |folder| {
+            let inner = inner.as_ref().map(|inner| inner(folder)).unwrap_or_default();
+            [wrapper(folder), inner].concat()
+        }));
+        self
+    }
+
     /// Starts everything; returns when the server answers, and when the printer is ready if it can become so.
     pub(crate) async fn start(self) -> TestServer {
         let folder = tempfile::Builder::new().prefix("bowsprit-e2e-").tempdir().unwrap();
@@ -105,7 +118,8 @@ impl Builder {
             server: self.server,
             authorization: self.authorization,
         };
-        let mut server = TestServer { folder, port: 0, child: None, simulator, args: self.args, config };
+        let wrapper = self.wrapper;
+        let mut server = TestServer { folder, port: 0, child: None, simulator, args: self.args, config, wrapper };
         server.spawn_on_a_free_port().await;
         if becomes_ready {
             server.wait_for_state("ready").await;
@@ -143,6 +157,7 @@ pub(crate) struct TestServer {
     simulator: Option<Simulator>,
     args: Vec<String>,
     config: ConfigFile,
+    wrapper: Option<Wrapper>,
 }
 
 impl TestServer {
@@ -156,6 +171,7 @@ impl TestServer {
             has_simulator: true,
             args: vec!["-n".to_owned()],
             prepare: None,
+            wrapper: None,
         }
     }
 
@@ -184,8 +200,10 @@ impl TestServer {
 
     fn spawn(&mut self) {
         let stderr = File::options().create(true).append(true).open(self.stderr_path()).unwrap();
-        let mut command = Command::new(BOWSPRIT);
-        command.arg("serve").arg("-d").arg(self.folder.path()).args(&self.args);
+        let mut words = self.wrapper.as_ref().map(|wrapper| wrapper(self.folder.path())).unwrap_or_default();
+        words.push(BOWSPRIT.to_owned());
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]).arg("serve").arg("-d").arg(self.folder.path()).args(&self.args);
         self.child = Some(command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(stderr).spawn().unwrap());
     }
 
