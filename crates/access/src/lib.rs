@@ -7,9 +7,9 @@ mod gate;
 mod network;
 mod origin;
 pub mod password;
-#[allow(dead_code, reason = "the service that uses the rest follows")]
+#[allow(dead_code, unused_imports, reason = "the service that uses the rest follows")]
 mod random;
-#[allow(dead_code, reason = "the service that uses the rest follows")]
+#[allow(dead_code, unused_imports, reason = "the service that uses the rest follows")]
 mod tables;
 
 pub use gate::{Admission, Facts, Gate, Settings};

@@ -133,7 +133,7 @@ mod tests {
         let anna = StoredUser { name: "anna".into(), source: UserSource::Core, role: Role::Operator, password, created_on: 1.5 };
         assert!(users.import(anna.clone()).await.unwrap());
         assert!(!users.import(StoredUser { role: Role::Admin, ..anna.clone() }).await.unwrap());
-        assert_eq!(users.all().await.unwrap(), [anna.clone()]);
+        assert_eq!(users.all().await.unwrap(), std::slice::from_ref(&anna));
         let ldap = StoredUser { source: UserSource::Ldap, password: PasswordHash::nothing(), ..anna };
         users.put(ldap.clone()).await.unwrap();
         assert_eq!(users.all().await.unwrap(), [ldap]);
