@@ -21,6 +21,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("files", 2),
     ("printer", 2),
     ("server", 2),
+    ("integrations", 2),
     ("transport", 3),
     ("bowsprit", 4),
 ];

@@ -9,6 +9,7 @@ use std::time::Duration;
 use access::Gate;
 use files::{Files, FilesSettings, Log, Transfer};
 use fwhost::{FwHost, HostEvent};
+use integrations::Agents;
 use parking_lot::Mutex;
 use printer::Printer;
 use protocol::version::CORE_VERSION;
@@ -51,6 +52,7 @@ const COMPONENTS: &[&str] = &[
     "database",
     "file_manager",
     "data_store",
+    "extensions",
 ];
 
 /// What a build needs from outside.
@@ -150,7 +152,8 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
             config: settings.report.clone(),
         },
     );
-    let operations = operations(&administration, &printer, &Database::new(namespaces), &files).map_err(BuildError)?;
+    let agents = Agents::new(connections.clone(), Arc::new(host.clone()));
+    let operations = operations(&administration, &printer, &Database::new(namespaces), &files, &agents).map_err(BuildError)?;
 
     let gateway = Arc::new(Gateway {
         dispatcher: Arc::new(Dispatcher { operations: Arc::new(operations), tasks: supervisor.tracker().clone() }),
@@ -186,12 +189,14 @@ pub fn operations(
     printer: &Arc<Printer>,
     database: &Arc<Database>,
     files: &Arc<Files>,
+    agents: &Arc<Agents>,
 ) -> Result<Operations, String> {
     let mut registry = Registry::default();
     administration.register(&mut registry);
     printer.register(&mut registry);
     database.register(&mut registry);
     files.register(&mut registry);
+    agents.register(&mut registry);
     registry.build()
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use fwhost::FwHost;
+use integrations::Agents;
 use printer::Printer;
 use rpc::{Connections, Operations};
 use server::{Administration, Database, Parts, Warnings};
@@ -30,6 +31,7 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
         restart: Box::new(|| {}),
         config: settings.report.clone(),
     };
+    let agents = Agents::new(connections.clone(), Arc::new(host.clone()));
     let administration = Administration::new(host, connections, Warnings::default(), parts);
-    build::operations(&administration, &printer, &Database::new(Namespaces::new(store)), &files)
+    build::operations(&administration, &printer, &Database::new(Namespaces::new(store)), &files, &agents)
 }

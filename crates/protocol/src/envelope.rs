@@ -94,9 +94,10 @@ fn parse_member(text: &[u8]) -> Incoming<'_> {
             Some(method) => request(method, raw.params, id),
             None => Incoming::Invalid(protocol_error(RPC_INVALID_REQUEST, id)),
         },
+        // Some libraries always send both members, one of them null.
+        (None, _, Some(error)) if error.get() != "null" => Incoming::Reply(Reply { id, outcome: Err(error) }),
         (None, Some(result), _) => Incoming::Reply(Reply { id, outcome: Ok(result) }),
-        (None, None, Some(error)) => Incoming::Reply(Reply { id, outcome: Err(error) }),
-        (None, None, None) => Incoming::Invalid(protocol_error(RPC_INVALID_REQUEST, id)),
+        (None, None, _) => Incoming::Invalid(protocol_error(RPC_INVALID_REQUEST, id)),
     }
 }
 
@@ -213,6 +214,21 @@ fn error_with_code(code: i32, message: &str, data: Option<&RawValue>, id: Option
     out.into()
 }
 
+/// A request of ours to a client (agents): `{"jsonrpc":"2.0","method":…,"id":…,"params":…}`.
+#[must_use]
+pub fn question(method: &str, id: u64, params: Option<&RawValue>) -> Frame {
+    let mut out = Vec::with_capacity(method.len() + params.map_or(0, |params| params.get().len()) + 64);
+    out.extend_from_slice(br#"{"jsonrpc":"2.0","method":"#);
+    write_string(&mut out, method);
+    out.extend_from_slice(format!(r#","id":{id}"#).as_bytes());
+    if let Some(params) = params {
+        out.extend_from_slice(br#","params":"#);
+        out.extend_from_slice(params.get().as_bytes());
+    }
+    out.push(b'}');
+    out.into()
+}
+
 /// `{"jsonrpc":"2.0","method":…,"params":[…]}`; without `params` when there are none (clients index into it whenever it is there).
 #[must_use]
 pub fn notification(method: &str, params: Option<&[u8]>) -> Frame {
@@ -307,6 +323,18 @@ mod tests {
         assert!(invalid(r#"{"jsonrpc":2.0,"method":"m","id":7}"#).contains("-32600"));
         assert!(invalid(r#"{"jsonrpc":"2.0","method":5,"id":7}"#).contains("-32600"));
         assert!(invalid(r#"{"jsonrpc":"2.0","method":"m","params":[1],"id":7}"#).contains("-32602"));
+    }
+
+    #[test]
+    fn answers_of_clients_are_told_from_requests() {
+        let outcome = |members: &str| match single(&format!(r#"{{"jsonrpc":"2.0",{members},"id":3}}"#)) {
+            Incoming::Reply(reply) => reply.outcome.map(|raw| raw.get().to_owned()).map_err(|raw| raw.get().to_owned()),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(outcome(r#""result":null"#), Ok("null".into()));
+        assert_eq!(outcome(r#""result":{"a":1},"error":null"#), Ok(r#"{"a":1}"#.into()));
+        assert_eq!(outcome(r#""result":null,"error":{"code":1}"#), Err(r#"{"code":1}"#.into()));
+        assert!(invalid(r#"{"jsonrpc":"2.0","error":null,"id":3}"#).contains("-32600"));
     }
 
     #[test]

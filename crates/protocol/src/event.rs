@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use crate::{Frame, dual, envelope, vocabulary};
 
@@ -23,6 +24,21 @@ pub enum Event {
     GcodeResponse(Arc<str>),
     /// Something changed in a file root.
     FilelistChanged(FilelistChange),
+    /// An agent came, went, or has something to say.
+    Agent(AgentEvent),
+}
+
+/// Payload of `notify_agent_event` (document 1 *Extensions*, wire/1-core.md section 5).
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+pub struct AgentEvent {
+    /// Name of the agent.
+    pub agent: String,
+    /// `connected`, `disconnected`, or whatever the agent chose.
+    pub event: String,
+    /// What goes with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "serde_json::Value")]
+    pub data: Option<Box<RawValue>>,
 }
 
 /// Payload of `notify_filelist_changed` (document 2, wire/2-files-jobs.md section 2).
@@ -95,6 +111,7 @@ impl Event {
             Self::FwhostDisconnected => "notify_fwhost_disconnected",
             Self::GcodeResponse(_) => "notify_gcode_response",
             Self::FilelistChanged(_) => "notify_filelist_changed",
+            Self::Agent(_) => "notify_agent_event",
         }
     }
 
@@ -115,6 +132,8 @@ impl Event {
             Self::FwhostReady | Self::FwhostShutdown | Self::FwhostDisconnected => None,
             Self::GcodeResponse(line) => dual::to_vec(&[line]).ok(),
             Self::FilelistChanged(change) => dual::to_vec(&[change]).ok(),
+            // What an agent says is its own, so no names are added to it.
+            Self::Agent(event) => serde_json::to_vec(&[event]).ok(),
         }
     }
 }

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 
 use parking_lot::{Mutex, RwLock};
-use protocol::{ApiError, ErrorKind, Event, Form};
+use protocol::{ApiError, Event, Form};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::ask::Asked;
 use crate::identity::{Identity, Peer};
 use crate::outbox::{CloseReason, Outbox};
 
@@ -76,6 +77,7 @@ pub struct Connection {
     client: RwLock<Option<ClientInfo>>,
     upstream_form: AtomicBool,
     pending_calls: AtomicUsize,
+    pub(crate) asked: Asked,
 }
 
 impl Connection {
@@ -113,19 +115,6 @@ impl Connection {
         self.client.read().clone()
     }
 
-    /// Takes down how the client introduces itself.
-    ///
-    /// # Errors
-    /// 400 when it did before.
-    pub fn identify(&self, info: ClientInfo) -> Result<(), ApiError> {
-        let mut client = self.client.write();
-        if client.is_some() {
-            return Err(ApiError::new(ErrorKind::BadRequest, "Connection already identified"));
-        }
-        *client = Some(info);
-        Ok(())
-    }
-
     /// Counts a call as under way until the guard is dropped; `None` when too many are.
     #[must_use]
     pub fn begin_call(self: &Arc<Self>) -> Option<PendingCall> {
@@ -145,6 +134,7 @@ impl Drop for PendingCall {
 }
 
 type Listener = Box<dyn Fn(&Connection) + Send + Sync>;
+type IdentifyListener = Box<dyn Fn(&Arc<Connection>, &ClientInfo) -> Result<(), ApiError> + Send + Sync>;
 
 /// All persistent connections.
 #[derive(Default)]
@@ -153,6 +143,7 @@ pub struct Connections {
     last_id: AtomicU64,
     on_close: Mutex<Vec<Listener>>,
     on_revoke: Mutex<Vec<Listener>>,
+    on_identify: Mutex<Vec<IdentifyListener>>,
     default_form: AtomicBool,
 }
 
@@ -168,6 +159,7 @@ impl Drop for Registered {
         self.table.all.write().remove(&self.connection.id);
         // First of all: what is still under way for it must see that it is gone.
         self.connection.outbox.close(CloseReason::Gone);
+        self.connection.asked.clear();
         for listener in self.table.on_close.lock().iter() {
             listener(&self.connection);
         }
@@ -198,6 +190,7 @@ impl Connections {
             client: RwLock::new(None),
             upstream_form: AtomicBool::new(self.default_form() == Form::Upstream),
             pending_calls: AtomicUsize::new(0),
+            asked: Asked::default(),
         });
         self.all.write().insert(connection.id, connection.clone());
         Registered { table: self.clone(), connection }
@@ -225,6 +218,9 @@ impl Connections {
         for connection in revoked.iter().filter(|connection| !connection.is_authorised()) {
             // A subscription that is still on its way must find that it is not wanted any more.
             connection.outbox.next_subscription();
+            // Whoever comes next may introduce itself anew.
+            *connection.client.write() = None;
+            connection.asked.clear();
             for listener in self.on_revoke.lock().iter() {
                 listener(connection);
             }
@@ -251,6 +247,25 @@ impl Connections {
         changed
     }
 
+    /// Calls `listener` with every client that introduces itself; its error refuses the introduction. It must not ask who the client is.
+    pub fn on_identify(&self, listener: impl Fn(&Arc<Connection>, &ClientInfo) -> Result<(), ApiError> + Send + Sync + 'static) {
+        self.on_identify.lock().push(Box::new(listener));
+    }
+
+    /// Takes down how the client behind a connection introduces itself. One that was refused may try again.
+    ///
+    /// # Errors
+    /// 400 when it did before, and what listeners say.
+    pub fn identify(&self, connection: &Arc<Connection>, info: ClientInfo) -> Result<(), ApiError> {
+        let mut client = connection.client.write();
+        if client.is_some() {
+            return Err(ApiError::bad_request("Connection already identified"));
+        }
+        self.on_identify.lock().iter().try_for_each(|listener| listener(connection, &info))?;
+        *client = Some(info);
+        Ok(())
+    }
+
     /// The connection with this number.
     #[must_use]
     pub fn get(&self, id: ConnectionId) -> Option<Arc<Connection>> {
@@ -271,8 +286,17 @@ impl Connections {
 
     /// Tells all authorised connections.
     pub fn emit(&self, event: &Event) {
+        self.emit_where(event, |_| true);
+    }
+
+    /// Tells all authorised connections but one: what an agent causes is no news to it.
+    pub fn emit_except(&self, event: &Event, without: ConnectionId) {
+        self.emit_where(event, |connection| connection.id != without);
+    }
+
+    fn emit_where(&self, event: &Event, wanted: impl Fn(&Connection) -> bool) {
         let frames = event.frames();
-        for connection in self.all.read().values().filter(|connection| connection.is_authorised()) {
+        for connection in self.all.read().values().filter(|connection| connection.is_authorised() && wanted(connection)) {
             connection.outbox.push_all(&frames);
         }
     }
@@ -298,6 +322,7 @@ impl Connections {
 mod tests {
     use super::*;
     use crate::identity::{Role, User, UserSource};
+    use protocol::ErrorKind;
 
     fn drained(connection: &Connection) -> usize {
         let mut out = Vec::new();
@@ -356,8 +381,11 @@ mod tests {
         let table = Arc::new(Connections::default());
         let one = table.register(ConnectionKind::Unix, Identity::Local, None);
         let info = ClientInfo { name: "a".into(), version: "1".into(), kind: ClientKind::Bot, url: String::new() };
-        one.connection.identify(info.clone()).unwrap();
-        assert_eq!(one.connection.identify(info).unwrap_err().kind, ErrorKind::BadRequest);
+        table.on_identify(|_, info| if info.name == "b" { Err(ApiError::forbidden("b")) } else { Ok(()) });
+        let refused = ClientInfo { name: "b".into(), ..info.clone() };
+        assert_eq!(table.identify(&one.connection, refused).unwrap_err().kind, ErrorKind::Forbidden);
+        table.identify(&one.connection, info.clone()).unwrap();
+        assert_eq!(table.identify(&one.connection, info).unwrap_err().kind, ErrorKind::BadRequest);
     }
 
     #[test]

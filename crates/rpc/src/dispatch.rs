@@ -60,12 +60,17 @@ impl Origin {
 impl Dispatcher {
     /// Handles a message of a persistent connection: the answer, if there is one, goes to its outbox, at once or later. Never waits.
     pub fn message(self: &Arc<Self>, connection: &Arc<Connection>, text: &Bytes) {
+        let document = envelope::parse(text);
+        // Not counted: a client with many calls under way may well be waiting for what it is about to answer.
+        if let Document::Single(Incoming::Reply(reply)) = &document {
+            return connection.take_answer(reply);
+        }
         let Some(pending) = connection.begin_call() else {
             connection.outbox.push(too_many(text));
             return;
         };
         let origin = Origin::Connection(connection.clone());
-        let work = match envelope::parse(text) {
+        let work = match document {
             Document::Single(Incoming::Request(request)) => {
                 let (call, outcome) = self.invoke(&origin, &request);
                 let id = request.id.map(RawValue::to_owned);
@@ -142,7 +147,12 @@ impl Dispatcher {
         let request = match member {
             Incoming::Request(request) => request,
             Incoming::Invalid(error) => return Some(error),
-            Incoming::Reply(_) => return None,
+            Incoming::Reply(reply) => {
+                if let Origin::Connection(connection) = origin {
+                    connection.take_answer(&reply);
+                }
+                return None;
+            }
         };
         let (call, outcome) = self.invoke(origin, &request);
         let result = match outcome {

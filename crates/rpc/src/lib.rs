@@ -4,6 +4,7 @@
 //! operation knows about its caller. Notifications go to [`Connections`]; each connection drains its own [`Outbox`].
 
 pub mod args;
+pub mod ask;
 pub mod call;
 pub mod connection;
 pub mod contract;
@@ -17,6 +18,7 @@ mod table;
 pub mod transfer;
 
 pub use args::{ArgValue, Arguments};
+pub use ask::{AskAnswer, Asking};
 pub use call::{Call, Transport};
 pub use connection::{ClientInfo, ClientKind, Connection, ConnectionId, ConnectionKind, Connections};
 pub use decode::decode;

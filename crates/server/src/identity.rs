@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use protocol::{ApiError, Form, vocabulary};
-use rpc::{Access, Call, ClientInfo, ClientKind, ConnectionId, Registry, Transport};
+use rpc::{Access, Call, ClientInfo, ClientKind, ConnectionId, Connections, Registry, Transport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -54,7 +54,7 @@ impl Administration {
             .only(&[Transport::Socket])
             .access(Access::Open)
             .doc("Introduces the client behind this connection; works once.")
-            .answer(self, |_, call, params: IdentifyParams| identify(call, params));
+            .answer(self, |server, call, params: IdentifyParams| identify(&server.connections, call, params));
         registry
             .op("server.websocket.id")
             .only(&[Transport::Socket])
@@ -64,7 +64,7 @@ impl Administration {
     }
 }
 
-fn identify(call: &Call, params: IdentifyParams) -> Result<Identified, ApiError> {
+fn identify(connections: &Connections, call: &Call, params: IdentifyParams) -> Result<Identified, ApiError> {
     let connection = call.connection()?;
     if connection.client().is_some() {
         return Err(ApiError::bad_request("Connection already identified"));
@@ -81,7 +81,7 @@ fn identify(call: &Call, params: IdentifyParams) -> Result<Identified, ApiError>
         None => connection.form(),
     };
     let info = ClientInfo { kind: kind(&params.r#type)?, name: params.client_name, version: params.version, url: params.url };
-    connection.identify(info)?;
+    connections.identify(connection, info)?;
     connection.set_form(form);
     Ok(Identified { connection_id: connection.id })
 }
@@ -97,7 +97,7 @@ fn kind(text: &str) -> Result<ClientKind, ApiError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rpc::{ConnectionKind, Connections, Identity};
+    use rpc::{ConnectionKind, Identity};
 
     fn params(client: &str, kind: &str) -> IdentifyParams {
         IdentifyParams {
@@ -113,18 +113,20 @@ mod tests {
 
     #[test]
     fn a_bad_type_leaves_the_connection_free_to_try_again() {
-        let registered = Arc::new(Connections::default()).register(ConnectionKind::Websocket, Identity::Trusted, None);
-        let call = || Call::on(&registered.connection);
-        assert!(identify(&call(), params("x", "toaster")).is_err_and(|error| error.message.contains("[type]")));
-        assert_eq!(identify(&call(), params("Mainsail", "WEB")).unwrap().connection_id, registered.connection.id);
+        let table = Arc::new(Connections::default());
+        let registered = table.register(ConnectionKind::Websocket, Identity::Trusted, None);
+        let identify = |client, kind| identify(&table, &Call::on(&registered.connection), params(client, kind));
+        assert!(identify("x", "toaster").is_err_and(|error| error.message.contains("[type]")));
+        assert_eq!(identify("Mainsail", "WEB").unwrap().connection_id, registered.connection.id);
         assert_eq!(registered.connection.form(), Form::Upstream);
-        assert!(identify(&call(), params("x", "web")).is_err());
+        assert!(identify("x", "web").is_err());
     }
 
     #[test]
     fn strangers_learn_that_they_need_a_login() {
-        let registered = Arc::new(Connections::default()).register(ConnectionKind::Websocket, Identity::Stranger, None);
-        let error = identify(&Call::on(&registered.connection), params("x", "web")).err().unwrap();
+        let table = Arc::new(Connections::default());
+        let registered = table.register(ConnectionKind::Websocket, Identity::Stranger, None);
+        let error = identify(&table, &Call::on(&registered.connection), params("x", "web")).err().unwrap();
         assert_eq!(error.message, "Unauthorized");
     }
 }

@@ -8,6 +8,7 @@
 #![allow(clippy::await_holding_refcell_ref)]
 
 mod access;
+mod agents;
 mod arguments;
 mod bridge;
 mod crash;

@@ -70,6 +70,18 @@ impl<C: Channel> Rpc<C> {
         }
     }
 
+    /// Waits for a request of the server to this client (agents).
+    pub(crate) async fn asked(&mut self, method: &str) -> Value {
+        self.wait_for(method, |message| message["method"] == method && message.get("id").is_some()).await
+    }
+
+    /// Answers a request of the server with these members.
+    pub(crate) async fn reply(&mut self, asked: &Value, members: &Value) {
+        let mut answer = json!({"jsonrpc": "2.0", "id": asked["id"]});
+        answer.as_object_mut().unwrap().extend(members.as_object().unwrap().clone());
+        self.channel.send(&answer.to_string()).await;
+    }
+
     /// Sends text as it is and waits for the next message that is no notification.
     pub(crate) async fn raw(&mut self, text: &str) -> Value {
         self.channel.send(text).await;
