@@ -20,7 +20,7 @@ use tokio_tungstenite::tungstenite::{Message, Utf8Bytes};
 
 use crate::gateway::Gateway;
 use crate::http::{Request, Response};
-use crate::limits::{CLOSE_TIMEOUT, MAX_UNIX_MESSAGE, MAX_WEBSOCKET_MESSAGE, PING_INTERVAL, SILENCE_LIMIT, WRITE_TIMEOUT};
+use crate::limits::{CLOSE_TIMEOUT, MAX_UNIX_MESSAGE, PING_INTERVAL, SILENCE_LIMIT, WRITE_TIMEOUT};
 use crate::socket::etx::{ETX, EtxBuffer};
 use crate::socket::{Socket, accept, close, refuse_origin};
 
@@ -79,7 +79,7 @@ pub(crate) async fn upgrade(gateway: &Arc<Gateway>, admission: &Admission, mut r
     let counted = Counted(target.open.clone());
     let gateway_of_task = gateway.clone();
     gateway.dispatcher.tasks.spawn(async move {
-        if let Some(socket) = opening.socket(MAX_WEBSOCKET_MESSAGE).await {
+        if let Some(socket) = opening.socket().await {
             pump(&gateway_of_task, socket, host).await;
         }
         drop(counted);

@@ -41,6 +41,12 @@ pub const MAX_UNIX_CONNECTIONS: usize = 128;
 /// Websockets of strangers open at once, beside the configured limit for all websockets.
 pub const MAX_STRANGERS: usize = 32;
 
+/// Of these, websockets from one address: nobody keeps all others from logging in.
+pub const MAX_STRANGERS_PER_ADDRESS: usize = 8;
+
+/// A websocket is closed when nobody has logged in on it for this time: long enough to type a password.
+pub const STRANGER_TIMEOUT: Duration = Duration::from_secs(180);
+
 /// Buffer for reading one connection; every idle connection keeps it.
 pub const READ_BUFFER: usize = 4 * 1024;
 

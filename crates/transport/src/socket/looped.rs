@@ -8,7 +8,7 @@ use protocol::Frame;
 use rpc::{CloseReason, Connection, Dispatcher};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout};
 
-use crate::limits::{CLOSE_TIMEOUT, PING_INTERVAL, READ_BATCH, SILENCE_LIMIT, WRITE_BATCH, WRITE_FIRST, WRITE_TIMEOUT};
+use crate::limits::{CLOSE_TIMEOUT, PING_INTERVAL, READ_BATCH, SILENCE_LIMIT, STRANGER_TIMEOUT, WRITE_BATCH, WRITE_FIRST, WRITE_TIMEOUT};
 
 /// Something that arrived.
 #[derive(Debug)]
@@ -44,6 +44,8 @@ pub(crate) enum Goodbye {
 pub(crate) trait MessageStream: Send {
     /// Waits until something may have arrived. Cheap: most wake-ups of a connection are for writing.
     fn ready(&mut self) -> impl Future<Output = ()> + Send;
+    /// Tells whether the peer is somebody: strangers may send small messages only. Nothing where peers are always somebody.
+    fn trust(&mut self, _is_authorised: bool) {}
     /// What has arrived, if anything has.
     fn take(&mut self) -> Option<Arrival>;
     /// Writes all messages and flushes.
@@ -69,6 +71,7 @@ async fn serve<S: MessageStream>(stream: &mut S, connection: &Arc<Connection>, d
     let mut pings = interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
     pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let mut heard = Instant::now();
+    let mut known = Instant::now();
     // Most wake-ups are for writing; looking for arrivals costs a cleared buffer, so it waits until there is something.
     let mut readable = true;
     loop {
@@ -77,7 +80,7 @@ async fn serve<S: MessageStream>(stream: &mut S, connection: &Arc<Connection>, d
         while readable
             && arrived < READ_BATCH
             && outbox.queued_bytes() < WRITE_FIRST
-            && let Some(arrival) = stream.take()
+            && let Some(arrival) = arrival(stream, connection)
         {
             arrived += 1;
             match arrival {
@@ -109,10 +112,21 @@ async fn serve<S: MessageStream>(stream: &mut S, connection: &Arc<Connection>, d
                 if heard.elapsed() > SILENCE_LIMIT {
                     return None;
                 }
+                if connection.is_authorised() {
+                    known = Instant::now();
+                } else if known.elapsed() >= STRANGER_TIMEOUT {
+                    return Some(Goodbye::Ours(CloseReason::Unauthorised));
+                }
                 within(WRITE_TIMEOUT, stream.ping()).await.ok()?;
             }
         }
     }
+}
+
+/// What has arrived. The message before it may have been a login or a logout.
+fn arrival<S: MessageStream>(stream: &mut S, connection: &Connection) -> Option<Arrival> {
+    stream.trust(connection.is_authorised());
+    stream.take()
 }
 
 async fn write<S: MessageStream>(stream: &mut S, connection: &Arc<Connection>) -> bool {
@@ -184,11 +198,15 @@ mod tests {
     }
 
     fn start(capacity: usize) -> Fixture {
+        start_as(Identity::Local, capacity)
+    }
+
+    fn start_as(identity: Identity, capacity: usize) -> Fixture {
         struct Service;
         let mut registry = Registry::default();
         registry.op("a.now").access(Access::View).answer(&Arc::new(Service), |_, _, (): ()| Ok("now"));
         let dispatcher = Arc::new(Dispatcher { operations: Arc::new(registry.build().unwrap()), tasks: TaskTracker::new() });
-        let registered = Arc::new(Connections::default()).register(ConnectionKind::Websocket, Identity::Local, None);
+        let registered = Arc::new(Connections::default()).register(ConnectionKind::Websocket, identity, None);
         let connection = registered.connection.clone();
         let (to_server, incoming) = mpsc::channel(1000);
         let (outgoing, from_server) = mpsc::channel(capacity);
@@ -232,6 +250,31 @@ mod tests {
         fixture.running.await.unwrap();
         assert!(start.elapsed() >= SILENCE_LIMIT);
         drop(fixture.to_server);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn strangers_have_limited_time_from_their_last_login_on() {
+        let fixture = start_as(Identity::Stranger, 1000);
+        let sign_of_life = async {
+            loop {
+                tokio::time::sleep(PING_INTERVAL).await;
+                if fixture.to_server.send(call(0)).await.is_err() {
+                    return;
+                }
+            }
+        };
+        let login = async {
+            tokio::time::sleep(STRANGER_TIMEOUT / 2).await;
+            fixture.connection.set_identity(Identity::Trusted);
+            tokio::time::sleep(STRANGER_TIMEOUT * 2).await;
+            fixture.connection.set_identity(Identity::Stranger);
+        };
+        let start = Instant::now();
+        let (ended, (), ()) = tokio::join!(fixture.running, sign_of_life, login);
+        ended.unwrap();
+        assert_eq!(*fixture.told.lock().unwrap(), Some(Goodbye::Ours(CloseReason::Unauthorised)));
+        assert!(start.elapsed() >= STRANGER_TIMEOUT * 7 / 2, "{:?}", start.elapsed());
+        assert!(start.elapsed() <= STRANGER_TIMEOUT * 7 / 2 + PING_INTERVAL * 2, "{:?}", start.elapsed());
     }
 
     #[tokio::test]

@@ -1,6 +1,7 @@
 //! Persistent message connections: the primary websocket and the unix socket share one loop.
 
 pub(crate) mod etx;
+mod frames;
 mod looped;
 mod unix;
 mod websocket;
