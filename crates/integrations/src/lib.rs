@@ -1,7 +1,11 @@
-//! What other programs add to the server.
+//! What stands around the printer.
 //!
 //! [`Agents`] are programs that stay connected and offer methods to clients and to macros of the printer (document 1 *Extensions*).
+//! [`Webcams`] keeps the cameras that front ends show (document 2 *Webcams*).
 
 pub mod agents;
+mod fault;
+pub mod webcams;
 
 pub use agents::{Agents, MacroHost};
+pub use webcams::{WebcamOptions, Webcams};

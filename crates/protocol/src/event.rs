@@ -9,6 +9,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::value::RawValue;
 
+use crate::announcement::{AnnouncementEntries, AnnouncementId};
+use crate::webcam::WebcamList;
 use crate::{Frame, dual, envelope, vocabulary};
 
 /// A notification to all authorised connections.
@@ -26,6 +28,14 @@ pub enum Event {
     FilelistChanged(FilelistChange),
     /// An agent came, went, or has something to say.
     Agent(AgentEvent),
+    /// A webcam was added, changed or removed: all of them, as they are now.
+    WebcamsChanged(WebcamList),
+    /// Announcements came or went: all of them, also dismissed ones.
+    AnnouncementUpdate(AnnouncementEntries),
+    /// An announcement was dismissed.
+    AnnouncementDismissed(AnnouncementId),
+    /// The dismissal of an announcement lapsed.
+    AnnouncementWake(AnnouncementId),
 }
 
 /// Payload of `notify_agent_event` (document 1 *Extensions*, wire/1-core.md section 5).
@@ -112,6 +122,10 @@ impl Event {
             Self::GcodeResponse(_) => "notify_gcode_response",
             Self::FilelistChanged(_) => "notify_filelist_changed",
             Self::Agent(_) => "notify_agent_event",
+            Self::WebcamsChanged(_) => "notify_webcams_changed",
+            Self::AnnouncementUpdate(_) => "notify_announcement_update",
+            Self::AnnouncementDismissed(_) => "notify_announcement_dismissed",
+            Self::AnnouncementWake(_) => "notify_announcement_wake",
         }
     }
 
@@ -134,6 +148,9 @@ impl Event {
             Self::FilelistChanged(change) => dual::to_vec(&[change]).ok(),
             // What an agent says is its own, so no names are added to it.
             Self::Agent(event) => serde_json::to_vec(&[event]).ok(),
+            Self::WebcamsChanged(list) => dual::to_vec(&[list]).ok(),
+            Self::AnnouncementUpdate(entries) => dual::to_vec(&[entries]).ok(),
+            Self::AnnouncementDismissed(id) | Self::AnnouncementWake(id) => dual::to_vec(&[id]).ok(),
         }
     }
 }

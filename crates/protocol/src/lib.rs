@@ -3,6 +3,7 @@
 //! This crate is the bottom of the house: it does no I/O, knows no transport and no component. Whatever two crates must agree on about bytes
 //! that a client or the firmware host sees stands here.
 
+pub mod announcement;
 pub mod dual;
 pub mod envelope;
 pub mod error;
@@ -12,6 +13,7 @@ pub mod state;
 pub mod status;
 pub mod version;
 pub mod vocabulary;
+pub mod webcam;
 
 pub use error::{ApiError, ErrorKind};
 pub use event::Event;

@@ -87,6 +87,13 @@ pub const APP_FIRMWARE: Pair = pair("firmware", "klipper");
 /// Source of users whose passwords a directory server checks; [`APP_CORE`] names the other one.
 pub const SOURCE_LDAP: &str = "ldap";
 
+/// `source` of announcements from feeds.
+pub const ANNOUNCEMENT_SOURCE: Pair = pair("external", "moonlight");
+/// The feeds of announcements that are always checked, named after the applications that they are about.
+pub const DEFAULT_FEEDS: &[Pair] = &[APP_CORE, APP_FIRMWARE];
+
+/// Names of the file with the identity of the installation in the data folder.
+pub const IDENTITY_FILE: Pair = pair(".core.uuid", ".moonraker.uuid");
 /// Names of the unix socket in `comms/`.
 pub const SOCKET_FILE: Pair = pair("core.sock", "moonraker.sock");
 /// Names of the configuration file in `config/`, besides our own `bowsprit.conf`.
