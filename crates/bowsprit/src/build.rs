@@ -9,10 +9,11 @@ use std::time::Duration;
 use access::Gate;
 use files::{Files, FilesSettings, Log, Transfer};
 use fwhost::{FwHost, HostEvent};
-use integrations::Agents;
+use integrations::{Agents, Webcams};
 use parking_lot::Mutex;
 use printer::Printer;
 use protocol::version::CORE_VERSION;
+use protocol::webcam::Webcam;
 use rpc::{CloseReason, Connections, Dispatcher, Operations, Registry};
 use runtime::{Lifecycle, LogHandle, Supervisor};
 use server::{Administration, Database, Parts, Warnings};
@@ -20,6 +21,7 @@ use store::{Namespaces, Schema, Store};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use transport::{BridgeTarget, Gateway};
+use uuid::Uuid;
 
 use crate::data_folder::DataFolder;
 use crate::host_paths::HostPaths;
@@ -53,6 +55,8 @@ const COMPONENTS: &[&str] = &[
     "file_manager",
     "data_store",
     "extensions",
+    "http_client",
+    "webcam",
 ];
 
 /// What a build needs from outside.
@@ -153,7 +157,11 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         },
     );
     let agents = Agents::new(connections.clone(), Arc::new(host.clone()));
-    let operations = operations(&administration, &printer, &Database::new(namespaces), &files, &agents).map_err(BuildError)?;
+    let client = outbound::Client::new(&format!("Bowsprit/{CORE_VERSION}"));
+    let webcams = Webcams::new(configured_webcams(data, &settings, &warnings), namespaces.clone(), connections.clone(), client.clone());
+    webcams.load().await;
+    let components = Components { administration, printer, database: Database::new(namespaces), files: files.clone(), agents, webcams };
+    let operations = components.operations().map_err(BuildError)?;
 
     let gateway = Arc::new(Gateway {
         dispatcher: Arc::new(Dispatcher { operations: Arc::new(operations), tasks: supervisor.tracker().clone() }),
@@ -168,7 +176,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         stop: supervisor.stop_token().clone(),
         welcome: transport::http::welcome_page(&welcome()),
     });
-    listen(&gateway, &supervisor, &settings, environment, &warnings)?;
+    client.set_own_port(listen(&gateway, &supervisor, &settings, environment, &warnings)?);
     for warning in warnings.texts() {
         tracing::warn!("{warning}");
     }
@@ -180,24 +188,31 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     Ok(Server { gateway, supervisor, host, files, store })
 }
 
-/// All operations; also what the contract is written from.
-///
-/// # Errors
-/// When two declarations have the same name.
-pub fn operations(
-    administration: &Arc<Administration>,
-    printer: &Arc<Printer>,
-    database: &Arc<Database>,
-    files: &Arc<Files>,
-    agents: &Arc<Agents>,
-) -> Result<Operations, String> {
-    let mut registry = Registry::default();
-    administration.register(&mut registry);
-    printer.register(&mut registry);
-    database.register(&mut registry);
-    files.register(&mut registry);
-    agents.register(&mut registry);
-    registry.build()
+/// Everything that has operations.
+pub struct Components {
+    pub administration: Arc<Administration>,
+    pub printer: Arc<Printer>,
+    pub database: Arc<Database>,
+    pub files: Arc<Files>,
+    pub agents: Arc<Agents>,
+    pub webcams: Arc<Webcams>,
+}
+
+impl Components {
+    /// All operations; also what the contract is written from.
+    ///
+    /// # Errors
+    /// When two declarations have the same name.
+    pub fn operations(&self) -> Result<Operations, String> {
+        let mut registry = Registry::default();
+        self.administration.register(&mut registry);
+        self.printer.register(&mut registry);
+        self.database.register(&mut registry);
+        self.files.register(&mut registry);
+        self.agents.register(&mut registry);
+        self.webcams.register(&mut registry);
+        registry.build()
+    }
 }
 
 impl Server {
@@ -243,6 +258,14 @@ pub fn open_files(
     };
     Files::open(files, store.clone(), connections.clone(), Arc::new(PrinterControl(printer.clone())))
         .map_err(|error| BuildError(error.to_string()))
+}
+
+fn configured_webcams(data: &DataFolder, settings: &Settings, warnings: &Warnings) -> Vec<Webcam> {
+    let installation = data.identity().unwrap_or_else(|error| {
+        warnings.add(format!("The identity of the installation cannot be kept, so ids of configured webcams change: {error}"));
+        Uuid::new_v4()
+    });
+    settings.webcams.iter().map(|(name, webcam)| webcam.entry(name, installation)).collect()
 }
 
 /// Where links in the roots may lead. Installations that come from the incumbent have such links, to sticks and shared folders.
@@ -296,13 +319,14 @@ fn welcome() -> Vec<String> {
     ]
 }
 
+/// Opens port and socket; gives the port.
 fn listen(
     gateway: &Arc<Gateway>,
     supervisor: &Supervisor,
     settings: &Settings,
     environment: &Environment,
     warnings: &Warnings,
-) -> Result<(), BuildError> {
+) -> Result<u16, BuildError> {
     let listener = open_port(&settings.server.host, settings.server.port, environment, warnings)?;
     let path = environment.socket.clone().unwrap_or_else(|| environment.data.socket_file());
     match transport::socket::listen_unix(&path) {
@@ -317,10 +341,11 @@ fn listen(
         }
         Err(error) => warnings.add(format!("The unix socket {} cannot be opened: {error}", path.display())),
     }
-    let address = listener.local_addr().map(|address| address.to_string()).unwrap_or_default();
+    let local = listener.local_addr().ok();
+    let address = local.map(|address| address.to_string()).unwrap_or_default();
     tracing::info!(%address, socket = %path.display(), "ready for clients");
     supervisor.spawn_once("http", transport::http::serve(gateway.clone(), listener));
-    Ok(())
+    Ok(local.map_or(settings.server.port, |address| address.port()))
 }
 
 /// Opens the configured port or, when it cannot be had, the next best one: nothing in a configuration keeps the server from answering.

@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use fwhost::FwHost;
-use integrations::Agents;
+use integrations::{Agents, Webcams};
 use printer::Printer;
 use rpc::{Connections, Operations};
 use server::{Administration, Database, Parts, Warnings};
 use store::{Namespaces, Store};
 
-use crate::build;
+use crate::build::{self, Components};
 use crate::data_folder::DataFolder;
 use crate::settings::Settings;
 
@@ -31,7 +31,10 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
         restart: Box::new(|| {}),
         config: settings.report.clone(),
     };
+    let namespaces = Namespaces::new(store);
     let agents = Agents::new(connections.clone(), Arc::new(host.clone()));
+    let webcams = Webcams::new(Vec::new(), namespaces.clone(), connections.clone(), outbound::Client::new(""));
     let administration = Administration::new(host, connections, Warnings::default(), parts);
-    build::operations(&administration, &printer, &Database::new(Namespaces::new(store)), &files, &agents)
+    let components = Components { administration, printer, database: Database::new(namespaces), files, agents, webcams };
+    components.operations()
 }

@@ -4,7 +4,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use protocol::vocabulary::{CONFIG_FILE, LOG_FILE, Pair, SECRETS_FILE, SOCKET_FILE};
+use protocol::vocabulary::{CONFIG_FILE, IDENTITY_FILE, LOG_FILE, Pair, SECRETS_FILE, SOCKET_FILE};
+use uuid::Uuid;
 
 /// Our own name of the configuration file; the two other names follow in this order.
 pub const OWN_CONFIG_FILE: &str = "bowsprit.conf";
@@ -82,6 +83,20 @@ impl DataFolder {
         either(&folder, LOG_FILE).unwrap_or_else(|| folder.join(LOG_FILE.neutral))
     }
 
+    /// The identity of this installation, made at the first start: what is derived from it stays the same as long as the folder lives.
+    ///
+    /// # Errors
+    /// When it is neither there nor can be kept.
+    pub fn identity(&self) -> io::Result<Uuid> {
+        let path = either(&self.path, IDENTITY_FILE).unwrap_or_else(|| self.path.join(IDENTITY_FILE.neutral));
+        if let Some(known) = fs::read_to_string(&path).ok().and_then(|text| Uuid::try_parse(text.trim()).ok()) {
+            return Ok(known);
+        }
+        let new = Uuid::new_v4();
+        fs::write(path, new.simple().to_string())?;
+        Ok(new)
+    }
+
     /// The unix socket.
     pub fn socket_file(&self) -> PathBuf {
         self.path.join("comms").join(SOCKET_FILE.neutral)
@@ -138,6 +153,18 @@ mod tests {
             assert!(data.config_file().unwrap().ends_with(name));
         }
         assert!(is_upstream_config(Path::new("/x/moonraker.conf")) && !is_upstream_config(Path::new("/x/bowsprit.conf")));
+    }
+
+    #[test]
+    fn the_identity_is_made_once_and_taken_over() {
+        let (_keep, data) = folder();
+        let made = data.identity().unwrap();
+        assert_eq!(data.identity().unwrap(), made);
+        assert_eq!(fs::read_to_string(data.path().join(".core.uuid")).unwrap(), made.simple().to_string());
+        let (_keep, data) = folder();
+        fs::write(data.path().join(".moonraker.uuid"), "0123456789abcdef0123456789abcdef\n").unwrap();
+        assert_eq!(data.identity().unwrap().simple().to_string(), "0123456789abcdef0123456789abcdef");
+        assert!(!data.path().join(".core.uuid").exists());
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use config::{Chosen, Context, Document, OptionSet, Reader, Secrets, SectionDoc, Source};
 use files::FileManagerOptions;
+use integrations::WebcamOptions;
 use printer::DataStoreOptions;
 use protocol::Form;
 use serde_json::{Map, Value};
@@ -68,6 +69,8 @@ pub struct Settings {
     pub file_manager: FileManagerOptions,
     /// `[data_store]`.
     pub data_store: DataStoreOptions,
+    /// `[webcam name]`, by name; faulty ones are left out.
+    pub webcams: Vec<(String, WebcamOptions)>,
     /// True when the configuration was written for the incumbent.
     pub is_upstream: bool,
     /// For `server.config`.
@@ -121,6 +124,7 @@ impl Settings {
         let authorization: AuthorizationOptions = reader.read_or_default();
         let file_manager: FileManagerOptions = reader.read_or_default();
         let data_store: DataStoreOptions = reader.read_or_default();
+        let webcams = WebcamOptions::read(&mut reader);
         let mut config = Map::new();
         for (section, options) in [
             (ServerOptions::SECTION, server.effective()),
@@ -130,6 +134,9 @@ impl Settings {
         ] {
             config.insert(section.to_owned(), Value::Object(options));
         }
+        for (name, webcam) in &webcams {
+            config.insert(format!("webcam {name}"), Value::Object(webcam.effective()));
+        }
         let is_sound = reader.problems.is_empty();
         warnings.extend(reader.problems.iter().map(ToString::to_string));
         warnings.extend(reader.warnings.iter().map(ToString::to_string));
@@ -137,13 +144,19 @@ impl Settings {
         let files = document.files().iter().map(|file| server::ConfigFile::new(file.name.clone(), file.sections.clone())).collect();
         let orig: BTreeMap<_, _> = document.orig().into_iter().collect();
         let report = ConfigReport { config: Value::Object(config), orig: serde_json::to_value(orig).unwrap_or_default(), files };
-        Self { server, authorization, file_manager, data_store, is_upstream, report, warnings, is_sound }
+        Self { server, authorization, file_manager, data_store, webcams, is_upstream, report, warnings, is_sound }
     }
 }
 
 /// Documentation of every section, for the reference.
 pub fn sections() -> Vec<SectionDoc> {
-    vec![ServerOptions::describe(), AuthorizationOptions::describe(), FileManagerOptions::describe(), DataStoreOptions::describe()]
+    vec![
+        ServerOptions::describe(),
+        AuthorizationOptions::describe(),
+        FileManagerOptions::describe(),
+        DataStoreOptions::describe(),
+        WebcamOptions::describe(),
+    ]
 }
 
 /// Home folder of the user that runs the server.

@@ -26,3 +26,4 @@ mod rpc;
 mod trouble;
 mod uploads;
 mod vocabulary;
+mod webcams;

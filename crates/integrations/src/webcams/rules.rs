@@ -64,19 +64,19 @@ pub(super) fn check(webcam: &Webcam) -> Result<(), Invalid> {
     address("stream_url", &webcam.stream_url)?;
     address("snapshot_url", &webcam.snapshot_url)?;
     if !matches!(webcam.rotation, 0 | 90 | 180 | 270) {
-        return Err(invalid("rotation", webcam.rotation, "0, 90, 180 or 270"));
+        return Err(invalid("rotation", &webcam.rotation, "0, 90, 180 or 270"));
     }
     if !is_ratio(&webcam.aspect_ratio) {
         return Err(invalid("aspect_ratio", &webcam.aspect_ratio, "two numbers with a colon between them, as in 16:9"));
     }
     let extra = webcam.extra_data.get();
     if !extra.starts_with('{') || extra.len() > MAX_EXTRA_DATA {
-        return Err(invalid("extra_data", extra, "an object of at most 64 KiB"));
+        return Err(invalid("extra_data", &extra, "an object of at most 64 KiB"));
     }
     Ok(())
 }
 
-fn invalid(field: &'static str, value: impl ToString, expected: &'static str) -> Invalid {
+fn invalid(field: &'static str, value: &dyn ToString, expected: &'static str) -> Invalid {
     Invalid { field, value: value.to_string(), expected }
 }
 
@@ -84,26 +84,26 @@ fn text(field: &'static str, value: &str) -> Result<(), Invalid> {
     if value.len() <= MAX_TEXT && !value.contains(char::is_control) {
         Ok(())
     } else {
-        Err(invalid(field, value.escape_debug(), "one line of at most 256 bytes"))
+        Err(invalid(field, &value.escape_debug(), "one line of at most 256 bytes"))
     }
 }
 
 fn fps(field: &'static str, value: i64) -> Result<(), Invalid> {
-    if (0..=MAX_FPS).contains(&value) { Ok(()) } else { Err(invalid(field, value, "a number from 0 to 1000")) }
+    if (0..=MAX_FPS).contains(&value) { Ok(()) } else { Err(invalid(field, &value, "a number from 0 to 1000")) }
 }
 
 fn address(field: &'static str, value: &str) -> Result<(), Invalid> {
     if value.len() > MAX_ADDRESS || value.contains(char::is_control) {
-        return Err(invalid(field, value.escape_debug(), "an address without control characters of at most 4096 bytes"));
+        return Err(invalid(field, &value.escape_debug(), "an address without control characters of at most 4096 bytes"));
     }
     let scheme = value.trim().split(':').next().unwrap_or("");
     if REFUSED_SCHEMES.iter().any(|refused| scheme.eq_ignore_ascii_case(refused)) {
-        return Err(invalid(field, value, "a complete address of a camera, or a path on this machine"));
+        return Err(invalid(field, &value, "a complete address of a camera, or a path on this machine"));
     }
     match value.trim().split_once("://") {
         // Whatever looks complete must be complete.
         Some((scheme, _)) if is_scheme(scheme) && !outbound::Url::parse(value.trim()).is_ok_and(|url| url.has_host()) => {
-            Err(invalid(field, value, "a complete address of a camera, or a path on this machine"))
+            Err(invalid(field, &value, "a complete address of a camera, or a path on this machine"))
         }
         _ => Ok(()),
     }

@@ -120,12 +120,12 @@ fn key(uid: &str) -> Result<Key, StoreError> {
 
 fn read_all(records: &RawValue) -> Vec<Webcam> {
     let records: BTreeMap<String, Box<RawValue>> = serde_json::from_str(records.get()).unwrap_or_default();
-    let read = |(uid, json): (&String, &Box<RawValue>)| match record::read(uid, json.get()) {
+    let read = |(uid, json): (String, Box<RawValue>)| match record::read(&uid, json.get()) {
         Ok(webcam) => Some(webcam),
         Err(reason) => {
             tracing::warn!(uid, reason, "webcam of the database ignored");
             None
         }
     };
-    records.iter().filter_map(read).collect()
+    records.into_iter().filter_map(read).collect()
 }

@@ -9,6 +9,7 @@ pub(crate) mod server;
 pub(crate) mod trace;
 pub(crate) mod unix;
 pub(crate) mod wait;
+pub(crate) mod web;
 pub(crate) mod ws;
 
 pub(crate) use form::Form;
