@@ -43,5 +43,7 @@ pub use metadata::{FileMetadata, SCHEMA, ThumbnailDetails};
 pub use print::{NoPrinter, PrintControl};
 pub use root::{Permissions, Reserved, Root};
 pub use service::{Files, OpenError, Transfer};
-pub use settings::{DEFAULT_MAX_UPLOAD, FileManagerOptions, FilesSettings, Observer};
+pub use settings::{
+    DEFAULT_MAX_UPLOAD, FileManagerOptions, FilesSettings, LOOK_PERIOD, LOST_ROOT_PERIOD, MAX_WATCHED_FOLDERS, Observer, Observing,
+};
 pub use upload::{MAX_PARALLEL_UPLOADS, MULTIPART_OVERHEAD, SPACE_LEFT_FREE, UploadResult};

@@ -101,6 +101,11 @@ impl Library {
         all.push(reserved);
     }
 
+    /// Folders outside of the roots that links may lead to.
+    pub(crate) fn link_targets(&self) -> impl Iterator<Item = &Path> {
+        self.link_targets.iter().map(PathBuf::as_path)
+    }
+
     pub(crate) fn root(&self, name: &str) -> Option<Arc<Root>> {
         self.roots.read().get(name).cloned()
     }

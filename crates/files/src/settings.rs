@@ -1,6 +1,7 @@
 //! What the owner decides about files (wire/2-files-jobs.md section 9).
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use crate::root::Reserved;
 
@@ -32,7 +33,8 @@ config::options! {
         enable_object_processing: bool = false,
         /// Converts object marks also while a print runs. It is work for the processor that can wait.
         process_objects_while_printing: bool = false,
-        /// How changes by other programs are seen: `inotify` at once, or `none`, for network shares, by a look once a minute.
+        /// How changes by other programs are seen: `inotify` at once (and by a look once a minute where the kernel tells nothing: on network
+        /// shares, and beyond its limit of watched folders), or `none`, only by the look.
         file_system_observer: Observer = Observer::Inotify,
         /// Show a warning when a folder cannot be watched.
         enable_observer_warnings: bool { was "enable_inotify_warnings" } = true,
@@ -45,6 +47,24 @@ config::options! {
         /// Seconds that an upload or a request waits for the metadata of a file.
         default_metadata_parser_timeout: f64 { min 1, max 3600 } = 20.0,
     }
+}
+
+/// Most folders that are watched. The kernel keeps about a kilobyte for each; changes in others are found by looking.
+pub const MAX_WATCHED_FOLDERS: usize = 32_768;
+/// How often the roots are looked at where nothing tells of changes.
+pub const LOOK_PERIOD: Duration = Duration::from_secs(60);
+/// How often a root that is gone is looked for.
+pub const LOST_ROOT_PERIOD: Duration = Duration::from_secs(5);
+
+/// How the observer works.
+#[derive(Debug, Clone, Copy)]
+pub struct Observing {
+    /// [`MAX_WATCHED_FOLDERS`].
+    pub max_watched: usize,
+    /// [`LOOK_PERIOD`].
+    pub look_period: Duration,
+    /// [`LOST_ROOT_PERIOD`].
+    pub lost_root_period: Duration,
 }
 
 /// Settings of the file manager.
@@ -60,6 +80,8 @@ pub struct FilesSettings {
     pub reserved: Vec<Reserved>,
     /// Folders outside of the roots that links may lead to, defaults included.
     pub link_targets: Vec<PathBuf>,
+    /// How changes by other programs are looked for.
+    pub observing: Observing,
     /// `[file_manager]`.
     pub options: FileManagerOptions,
 }
@@ -73,6 +95,7 @@ impl FilesSettings {
             write_access: true,
             reserved: Vec::new(),
             link_targets: Vec::new(),
+            observing: Observing { max_watched: MAX_WATCHED_FOLDERS, look_period: LOOK_PERIOD, lost_root_period: LOST_ROOT_PERIOD },
             options: FileManagerOptions::default(),
         }
     }

@@ -8,10 +8,14 @@ use rpc::Arguments;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+mod sliced;
+use sliced::SLICERS;
+pub use sliced::*;
+
 /// A target: its name (also of its corpus) and its check.
 pub type Target = (&'static str, fn(&[u8]));
 
-/// All targets.
+/// The targets, those of the slicers aside.
 pub const TARGETS: &[Target] = &[
     ("rpc_envelope", rpc_envelope),
     ("arguments", arguments),
@@ -19,7 +23,17 @@ pub const TARGETS: &[Target] = &[
     ("fwhost_frames", fwhost_frames),
     ("gcode_metadata", gcode_metadata),
     ("gcode_objects", gcode_objects),
+    ("thumbnail_block", thumbnail_block),
+    ("thumbnail_png", thumbnail_png),
+    ("thumbnail_jpg", thumbnail_jpg),
+    ("thumbnail_qoi", thumbnail_qoi),
 ];
+
+/// All targets.
+#[must_use]
+pub fn all_targets() -> Vec<Target> {
+    [TARGETS, SLICERS].concat()
+}
 
 /// Any document is understood or refused; what is refused gets an answer that is JSON, and ids are echoed as they came.
 ///

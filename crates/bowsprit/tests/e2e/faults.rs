@@ -71,11 +71,12 @@ async fn a_disk_that_fills_up_during_copies_moves_and_archives() {
     if !can_mount() {
         return;
     }
-    let server = small_disk("").await;
+    let builder = TestServer::builder().without_printer().prepare(|folder| {
+        std::fs::create_dir(folder.join("config/dir")).unwrap();
+        std::fs::write(folder.join("config/dir/big.bin"), vec![1; 30 * MIB]).unwrap();
+    });
+    let server = in_namespaces(builder, SMALL_DISK).start().await;
     let mut ws = server.ws().await;
-    std::fs::create_dir(server.path("config/dir")).unwrap();
-    std::fs::write(server.path("config/dir/big.bin"), vec![1; 30 * MIB]).unwrap();
-    ws.notified_where("notify_filelist_changed", |params| params[0]["action"] == "create_dir").await;
     for (name, body) in [
         ("copy", json!({"source": "config/dir/big.bin", "dest": "gcodes/big.bin"})),
         ("copy", json!({"source": "config/dir", "dest": "gcodes/dir"})),
@@ -169,4 +170,114 @@ async fn a_folder_that_becomes_read_only_during_an_upload() {
     let (status, message) = connection.reply(false).await.unwrap().error();
     assert!(status == 500 && message.contains("Read-only file system"), "{status} {message}");
     only(&server, &[]).await;
+}
+
+const STICK: &str = "mkdir usb; mount -t tmpfs -o size=64m tmpfs usb; ln -s ../usb gcodes/usb";
+
+#[tokio::test]
+async fn a_stick_that_is_pulled_and_plugged_in_again() {
+    if !can_mount() {
+        return;
+    }
+    let trust = "[file_manager]\nlink_targets: {data_path}/usb";
+    let server = in_namespaces(TestServer::builder().without_printer().config(trust), STICK).start().await;
+    let (http, mut ws) = (server.http(), server.ws().await);
+    let names = || async {
+        let listed = http.get("/server/files/list").await.result();
+        listed.as_array().unwrap().iter().map(|file| file["path"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let is = |action: &'static str, path: &'static str| {
+        move |params: &Value| params[0]["action"] == action && params[0]["item"]["path"] == path && params[0]["item"]["root"] == "gcodes"
+    };
+    std::fs::write(server.seen("usb/a.gcode"), sliced()).unwrap();
+    ws.notified_where("notify_filelist_changed", is("create_file", "usb/a.gcode")).await;
+    assert_eq!(names().await, ["usb/a.gcode"]);
+    let mut connection = chunked(&server, Form::default().field("path", "usb").file("b.gcode", b"G28\n").unfinished()).await;
+    until("the upload has begun", || async { files_below(&server.path("gcodes")) }, |names| names.len() == 1).await;
+
+    server.inside("umount usb && rmdir usb");
+    ws.notified_where("notify_filelist_changed", is("root_update", ".")).await;
+    assert!(names().await.is_empty());
+    let end = String::from_utf8(Form::default().body()).unwrap();
+    connection.send(format!("\r\n{:x}\r\n{end}\r\n0\r\n\r\n", end.len()).as_bytes()).await;
+    let (status, message) = connection.reply(false).await.unwrap().error();
+    assert!(status >= 400, "{status} {message}");
+    for (name, body) in [
+        ("copy", json!({"source": "gcodes/usb/a.gcode", "dest": "gcodes/a.gcode"})),
+        ("move", json!({"source": "gcodes/usb/a.gcode", "dest": "gcodes/a.gcode"})),
+        ("zip", json!({"dest": "gcodes/usb/x.zip", "items": ["config/bowsprit.conf"]})),
+        ("metascan", json!({"filename": "usb/a.gcode"})),
+    ] {
+        let (status, message) = operation(&server, name, body).await;
+        assert!((400..=500).contains(&status) && !message.is_empty(), "{name}: {status} {message}");
+    }
+    assert_eq!(http.get("/server/files/gcodes/usb/a.gcode").await.error().0, 404);
+    assert_eq!(files_below(&server.path("gcodes")), ["usb"], "nothing but the link");
+
+    server.inside("mkdir usb && mount -t tmpfs -o size=64m tmpfs usb");
+    ws.notified_where("notify_filelist_changed", is("root_update", ".")).await;
+    std::fs::write(server.seen("usb/c.gcode"), sliced()).unwrap();
+    ws.notified_where("notify_filelist_changed", is("create_file", "usb/c.gcode")).await;
+    let found = http.get("/server/files/metadata?filename=usb/c.gcode").await.result();
+    assert_eq!(found["layer_height"], 0.2);
+}
+
+#[tokio::test]
+async fn a_gcode_disk_that_goes_and_comes_back() {
+    if !can_mount() {
+        return;
+    }
+    let server = small_disk("").await;
+    let mut ws = server.ws().await;
+    let is_update = |params: &Value| params[0]["action"] == "root_update" && params[0]["item"]["root"] == "gcodes";
+    server.upload("a.gcode", &sliced()).await;
+    ws.notified_where("notify_filelist_changed", |params| params[0]["item"]["path"] == "a.gcode").await;
+    server.inside("umount gcodes");
+    ws.notified_where("notify_filelist_changed", is_update).await;
+    assert_eq!(server.http().get("/server/files/list").await.result(), json!([]));
+    assert_eq!(server.http().get("/server/files/metadata?filename=a.gcode").await.error().0, 404);
+    server.inside("mount -t tmpfs -o size=24m tmpfs gcodes");
+    ws.notified_where("notify_filelist_changed", is_update).await;
+    server.upload("b.gcode", "G28\n").await;
+    std::fs::write(server.seen("gcodes/c.gcode"), sliced()).unwrap();
+    ws.notified_where("notify_filelist_changed", |params| params[0]["item"]["path"] == "c.gcode").await;
+    only(&server, &["b.gcode", "c-32x32.png", "c-64x64.png", "c.gcode"]).await;
+}
+
+/// More changes at once than the kernel keeps for us, because we do not get to run.
+#[tokio::test]
+async fn a_storm_of_changes_ends_with_the_truth() {
+    let server = TestServer::without_printer().await;
+    let mut ws = server.ws().await;
+    std::fs::create_dir(server.path("config/a")).unwrap();
+    std::fs::write(server.path("gcodes/gone.gcode"), sliced()).unwrap();
+    ws.notified_where("notify_filelist_changed", |params| params[0]["item"]["path"] == "a").await;
+    ws.notified_where("notify_filelist_changed", |params| params[0]["item"]["path"] == "gone.gcode").await;
+    let count = || async { server.http().get("/server/files/list?root=config").await.result().as_array().unwrap().len() };
+    let before = count().await;
+    server.signal(rustix::process::Signal::STOP);
+    for number in 0..20_000 {
+        std::fs::write(server.path("config").join(format!("{number}.cfg")), "").unwrap();
+    }
+    std::fs::rename(server.path("config/a"), server.path("config/b")).unwrap();
+    std::fs::remove_file(server.path("gcodes/gone.gcode")).unwrap();
+    std::fs::create_dir(server.path("gcodes/new")).unwrap();
+    for number in 0..20 {
+        std::fs::write(server.path("gcodes/new").join(format!("{number}.gcode")), sliced()).unwrap();
+    }
+    server.signal(rustix::process::Signal::CONT);
+    for root in ["gcodes", "config"] {
+        let is_update = |params: &Value| params[0]["action"] == "root_update" && params[0]["item"]["root"] == root;
+        ws.notified_where("notify_filelist_changed", is_update).await;
+    }
+    let all = || async { server.http().get("/server/files/directory?path=gcodes/new&extended=true").await.result() };
+    let has_metadata = |file: &Value| file["layer_height"] == 0.2;
+    until("all files are read", all, |found| found["files"].as_array().unwrap().iter().filter(|file| has_metadata(file)).count() == 20)
+        .await;
+    assert_eq!(count().await, before + 20_000);
+    assert_eq!(server.http().get("/server/files/metadata?filename=gone.gcode").await.error().0, 404);
+    std::fs::write(server.path("config/b/x.cfg"), "").unwrap();
+    std::fs::write(server.path("gcodes/new/z.gcode"), sliced()).unwrap();
+    ws.notified_where("notify_filelist_changed", |params| params[0]["item"]["path"] == "b/x.cfg").await;
+    ws.notified_where("notify_filelist_changed", |params| params[0]["item"]["path"] == "new/z.gcode").await;
 }

@@ -53,7 +53,8 @@ fn guarded(files: &Weak<Files>, work: impl FnOnce(&Arc<Files>)) {
 
 /// Asks for a scan of every file that is new or changed, and forgets those that are gone. No file is opened. True when there are files.
 pub(crate) fn compare(files: &Files) -> bool {
-    let Some(root) = files.library.root(GCODES) else { return false };
+    // A root that is gone may come back; what is known of its files is kept until then.
+    let Some(root) = files.library.root(GCODES).filter(|root| root.path.is_dir()) else { return false };
     let mut known = files.metadata.stamps();
     let found = list::list(&files.library, &root);
     for file in &found {

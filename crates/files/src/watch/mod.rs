@@ -2,11 +2,15 @@
 //!
 //! ```text
 //! kernel ─► tree (which folder?) ─► gather (what happened?, pure) ─► apply (ours? metadata, notification)
+//! kernel ─► mounts (what was plugged in or out?) ─► everything is watched anew and looked at again
+//! clock  ─► look (where nothing is told) ─────────► what differs is looked at again
 //! ```
 //! What a request has done is told by that request; `own` recognises it here. Source: wire/2-files-jobs.md section 2.
 
 mod apply;
 mod gather;
+mod look;
+mod mounts;
 mod own;
 #[cfg(test)]
 mod tests;

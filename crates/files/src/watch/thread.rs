@@ -1,11 +1,11 @@
 //! The thread that watches, and the one that looks from time to time where watching is off.
 
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use inotify::{EventMask, Inotify};
 use parking_lot::Mutex;
@@ -15,9 +15,10 @@ use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec};
 use super::Place;
 use super::apply::apply;
 use super::gather::{Event, Gather, Kind};
+use super::look::Look;
+use super::mounts::Mounts;
 use super::tree::Tree;
 use crate::library::Need;
-use crate::list;
 use crate::path::RelPath;
 use crate::root::{CONFIG, GCODES};
 use crate::service::Files;
@@ -25,8 +26,6 @@ use crate::settings::Observer;
 
 /// Roots that are watched when clients may change them.
 const WATCHED: &[&str] = &[GCODES, CONFIG];
-/// How often the roots are looked at when nothing tells of changes.
-const PERIOD: Duration = Duration::from_secs(60);
 /// Room for events that are read at once.
 const EVENT_BYTES: usize = 16 * 1024;
 
@@ -59,13 +58,14 @@ impl Signal {
         self.ready.load(Ordering::Acquire)
     }
 
-    /// Waits until `source` has something, the time is over, or the end has come (false).
-    fn wait(&self, source: Option<&Inotify>, until: Option<Instant>) -> bool {
+    /// Waits until a source has something, the time is over, or the end has come (false).
+    fn wait(&self, source: Option<&Inotify>, mounts: Option<&File>, until: Option<Instant>) -> bool {
         // Our own share of it: it must not be closed while we wait for it.
         let Some(stop) = self.stop.lock().clone() else { return false };
         let timeout = until.map(|until| until.saturating_duration_since(Instant::now()));
         let timeout = timeout.and_then(|timeout| Timespec::try_from(timeout).ok());
         let mut waited: Vec<_> = source.map(|source| PollFd::new(source, PollFlags::IN)).into_iter().collect();
+        waited.extend(mounts.map(|mounts| PollFd::new(mounts, PollFlags::PRI)));
         waited.push(PollFd::new(&stop, PollFlags::IN));
         match rustix::event::poll(&mut waited, timeout.as_ref()) {
             Ok(_) => waited.last().is_none_or(|stop| stop.revents().is_empty()),
@@ -85,14 +85,14 @@ pub(crate) fn start(files: &Arc<Files>) -> io::Result<()> {
         let watching = match observer {
             Observer::Inotify => watch(&files, &signal),
             Observer::None => {
-                look(&files, &signal);
+                only_look(&files, &signal);
                 Ok(())
             }
         };
         if let (Err(error), Some(manager)) = (watching, files.upgrade()) {
             manager.warn(format!("Changes by other programs are seen late: inotify: {error}"));
             drop(manager);
-            look(&files, &signal);
+            only_look(&files, &signal);
         }
     })?;
     Ok(())
@@ -103,48 +103,91 @@ fn watched(files: &Files) -> Vec<Place> {
     WATCHED.iter().filter(writable).map(|name| Place { root: (*name).to_owned(), path: RelPath::default() }).collect()
 }
 
-fn watch(files: &Weak<Files>, signal: &Signal) -> io::Result<()> {
-    let mut inotify = Inotify::init()?;
-    let (mut tree, mut gather) = (Tree::default(), Gather::default());
-    if let Some(files) = files.upgrade() {
-        watched(&files).iter().for_each(|root| tree.add(&files, &inotify, root));
+/// What is watched, and what is gathered.
+struct Watch {
+    inotify: Inotify,
+    tree: Tree,
+    gather: Gather,
+}
+
+impl Watch {
+    fn begin(files: &Files) -> io::Result<Self> {
+        let mut watch = Self { inotify: Inotify::init()?, tree: Tree::default(), gather: Gather::default() };
+        watched(files).iter().for_each(|root| watch.tree.add(files, &watch.inotify, root));
+        Ok(watch)
     }
+
+    fn lost_roots(&self, files: &Files) -> Vec<Place> {
+        watched(files).into_iter().filter(|root| !self.tree.has(root)).collect()
+    }
+}
+
+fn watch(files: &Weak<Files>, signal: &Signal) -> io::Result<()> {
+    let Some(manager) = files.upgrade() else { return Ok(()) };
+    let (mut watch, mut mounts, mut look) = (Watch::begin(&manager)?, Mounts::begin(&manager), Look::begin(&manager));
+    let mut lost_due = watch.lost_roots(&manager).first().map(|_| Instant::now());
+    drop(manager);
     signal.ready.store(true, Ordering::Release);
     let mut buffer = vec![0; EVENT_BYTES];
-    while signal.wait(Some(&inotify), gather.next_due()) {
-        let Some(files) = files.upgrade() else { break };
-        let all = read(&files, &mut inotify, &mut buffer, &mut tree, &mut gather)?;
-        if !all || gather.is_full() {
-            tracing::warn!("too many changes at once: everything is looked at again");
-            gather = Gather::default();
-            for root in watched(&files) {
-                tree.add(&files, &inotify, &root);
-                refresh(&files, &root);
-            }
+    loop {
+        let next = [watch.gather.next_due(), (!watch.tree.is_whole()).then_some(look.due()), lost_due].into_iter().flatten().min();
+        if !signal.wait(Some(&watch.inotify), mounts.source(), next) {
+            return Ok(());
         }
-        for noted in gather.due(Instant::now()) {
+        let Some(files) = files.upgrade() else { return Ok(()) };
+        let all = read(&files, &mut watch, &mut buffer)?;
+        let remounted = mounts.has_changed(&files);
+        if !all || watch.gather.is_full() || remounted {
+            tracing::info!(remounted, "too much has changed to tell it one by one: everything is looked at again");
+            // Anew: after lost events nobody knows which folder a watch stands for.
+            watch = Watch::begin(&files)?;
+            watched(&files).iter().for_each(|root| refresh(&files, root));
+        }
+        for noted in watch.gather.due(Instant::now()) {
             if noted.action == FileAction::DeleteDir {
-                tree.remove(&inotify, &noted.at);
+                watch.tree.remove(&watch.inotify, &noted.at);
             }
             apply(&files, &noted);
         }
+        if !watch.tree.is_whole() {
+            look.look(&files, &watched(&files));
+        }
+        if lost_due.is_none_or(|due| due <= Instant::now()) {
+            lost_due = find_roots(&files, &mut watch).then(|| Instant::now() + files.settings.observing.lost_root_period);
+        }
     }
-    Ok(())
+}
+
+/// Watches roots that are there again. True when some are still gone.
+fn find_roots(files: &Files, watch: &mut Watch) -> bool {
+    let mut gone = false;
+    for root in watch.lost_roots(files) {
+        watch.tree.add(files, &watch.inotify, &root);
+        if watch.tree.has(&root) {
+            refresh(files, &root);
+        } else {
+            gone = true;
+        }
+    }
+    gone
 }
 
 /// Takes in what the kernel has; false when it has lost some.
-fn read(files: &Files, inotify: &mut Inotify, buffer: &mut [u8], tree: &mut Tree, gather: &mut Gather) -> io::Result<bool> {
+fn read(files: &Files, watch: &mut Watch, buffer: &mut [u8]) -> io::Result<bool> {
+    let Watch { inotify, tree, gather } = watch;
     let mut folders = Vec::new();
     let events = match inotify.read_events(buffer) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(true),
         other => other?,
     };
-    let mut all = true;
+    let (mut all, mut moved) = (true, Vec::new());
     for event in events {
         if event.mask.contains(EventMask::Q_OVERFLOW) {
             all = false;
         } else if event.mask.contains(EventMask::IGNORED) {
             tree.ended(&event.wd);
+        } else if event.mask.contains(EventMask::MOVE_SELF) {
+            moved.push(event.wd.clone());
         } else if let Some((at, what)) = tree.understand(files, &event) {
             match what {
                 Event::Made(Kind::Folder) => folders.push(at.clone()),
@@ -157,33 +200,20 @@ fn read(files: &Files, inotify: &mut Inotify, buffer: &mut [u8], tree: &mut Tree
             gather.event(Instant::now(), at, what);
         }
     }
+    moved.iter().for_each(|watch| tree.moved(inotify, watch));
     // What was made in a folder before it was watched is found when the folder is told.
     folders.iter().for_each(|folder| tree.add(files, inotify, folder));
     Ok(all)
 }
 
-/// Compares the roots with what they were, where no events come.
-fn look(files: &Weak<Files>, signal: &Signal) {
+/// Looks from time to time, where no events come.
+fn only_look(files: &Weak<Files>, signal: &Signal) {
+    let Some(mut look) = files.upgrade().map(|files| Look::begin(&files)) else { return };
     signal.ready.store(true, Ordering::Release);
-    let mut before = None;
-    while signal.wait(None, Some(Instant::now() + if before.is_none() { Duration::ZERO } else { PERIOD })) {
+    while signal.wait(None, None, Some(look.due())) {
         let Some(files) = files.upgrade() else { break };
-        let now: Vec<_> = watched(&files).into_iter().map(|root| (fingerprint(&files, &root), root)).collect();
-        for (print, root) in &now {
-            if before.as_ref().is_some_and(|before: &Vec<(u64, Place)>| !before.iter().any(|known| known == &(*print, root.clone()))) {
-                refresh(&files, root);
-            }
-        }
-        before = Some(now);
+        look.look(&files, &watched(&files));
     }
-}
-
-pub(super) fn fingerprint(files: &Files, root: &Place) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    for file in files.library.root(&root.root).iter().flat_map(|root| list::list(&files.library, root)) {
-        (file.path, file.size, file.modified.to_bits()).hash(&mut hasher);
-    }
-    hasher.finish()
 }
 
 /// Tells clients to look again, and scans what is new.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::fs;
 use std::io;
+use std::path::Path;
 
 use inotify::{EventMask, Inotify, WatchDescriptor, WatchMask};
 
@@ -14,10 +15,15 @@ use crate::path::RelPath;
 use crate::root::Permissions;
 use crate::service::Files;
 
+/// File systems that others change without our kernel knowing: NFS, SMB (three kinds), FUSE, 9p, Ceph, AFS.
+const REMOTE: &[u32] = &[0x6969, 0x517B, 0xFF53_4D42, 0xFE53_4D42, 0x6573_5546, 0x0102_1997, 0x00C3_6400, 0x5346_414F];
+
 /// The folders that are watched.
 #[derive(Default)]
 pub(super) struct Tree {
     folders: HashMap<WatchDescriptor, Place>,
+    /// There are folders of which the kernel does not tell everything.
+    is_partial: bool,
 }
 
 impl Tree {
@@ -29,6 +35,7 @@ impl Tree {
             | WatchMask::MOVED_FROM
             | WatchMask::MOVED_TO
             | WatchMask::CLOSE_WRITE
+            | WatchMask::MOVE_SELF
             | WatchMask::ONLYDIR;
         let mut waiting = vec![(from.clone(), 0)];
         while let Some((place, depth)) = waiting.pop() {
@@ -36,7 +43,12 @@ impl Tree {
             if files.library.permissions(&path.root, &path.real) == Permissions::Nothing {
                 continue;
             }
-            match inotify.watches().add(&path.real, mask) {
+            self.is_partial |= is_remote(&path.real);
+            let watched = match self.folders.len() < files.settings.observing.max_watched {
+                true => inotify.watches().add(&path.real, mask),
+                false => Err(io::Error::other("more folders than can be watched")),
+            };
+            match watched {
                 Ok(watch) => match self.folders.get(&watch) {
                     Some(known) if *known != place => {
                         tracing::info!(known = %known.path, again = %place.path, "a folder is reached twice; it is watched under its first name");
@@ -48,8 +60,9 @@ impl Tree {
                 // It went away meanwhile.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
                 Err(error) => {
+                    self.is_partial = true;
                     if files.settings.options.enable_observer_warnings {
-                        files.warn(format!("Changes in {} by other programs are not seen: {error}", path.real.display()));
+                        files.warn(format!("Changes in {} by other programs are seen late: {error}", path.real.display()));
                     }
                     return;
                 }
@@ -66,6 +79,16 @@ impl Tree {
                 }
             }
         }
+    }
+
+    /// True when the kernel tells of every change.
+    pub(super) fn is_whole(&self) -> bool {
+        !self.is_partial
+    }
+
+    /// True when this very folder is watched.
+    pub(super) fn has(&self, place: &Place) -> bool {
+        self.folders.values().any(|known| known == place)
     }
 
     /// A folder has another name.
@@ -99,6 +122,13 @@ impl Tree {
         self.folders.remove(watch);
     }
 
+    /// A watched folder has moved. Of others their parents tell; a root is not at its place any more.
+    pub(super) fn moved(&mut self, inotify: &Inotify, watch: &WatchDescriptor) {
+        if let Some(root) = self.folders.get(watch).filter(|place| place.path.is_root()).cloned() {
+            self.remove(inotify, &root);
+        }
+    }
+
     /// What an event says, and where; nothing for what clients do not see.
     pub(super) fn understand(&self, files: &Files, event: &inotify::Event<&std::ffi::OsStr>) -> Option<(Place, Event)> {
         let name = event.name?.to_str().filter(|name| !is_own(name))?;
@@ -124,6 +154,12 @@ impl Tree {
         );
         (!is_folder || !name.starts_with('.')).then_some((at, understood))
     }
+}
+
+fn is_remote(folder: &Path) -> bool {
+    // The number is 32 bits wide, whatever type the system has for it.
+    #[allow(clippy::cast_possible_truncation, clippy::cast_sign_loss)]
+    rustix::fs::statfs(folder).is_ok_and(|about| REMOTE.contains(&(about.f_type as u32)))
 }
 
 /// What stands at a place that the kernel does not call a folder.
