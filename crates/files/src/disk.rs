@@ -12,6 +12,7 @@ const COPY_NAME: &str = "incoming.part";
 #[derive(Debug)]
 pub(crate) struct TempFile {
     path: Option<PathBuf>,
+    stays: bool,
     /// The open file.
     pub(crate) file: File,
 }
@@ -20,7 +21,17 @@ impl TempFile {
     /// Makes a new file for reading and writing; fails when there is one of this name already.
     pub(crate) fn create(path: PathBuf) -> io::Result<Self> {
         let file = File::options().read(true).write(true).create_new(true).open(&path)?;
-        Ok(Self { path: Some(path), file })
+        Ok(Self { path: Some(path), stays: false, file })
+    }
+
+    /// A file that is there already and stays when it is dropped before it got its final place.
+    pub(crate) fn that_stays(path: PathBuf, file: File) -> Self {
+        Self { path: Some(path), stays: true, file }
+    }
+
+    /// Leaves the file where it is.
+    pub(crate) fn keep(mut self) {
+        self.path = None;
     }
 
     /// Moves the file over `target` and returns when the move is on the disk; the content must be synced already. Readers of `target` see the
@@ -43,6 +54,7 @@ impl TempFile {
 impl Drop for TempFile {
     fn drop(&mut self) {
         if let Some(path) = &self.path
+            && !self.stays
             && let Err(error) = fs::remove_file(path)
             && error.kind() != io::ErrorKind::NotFound
         {

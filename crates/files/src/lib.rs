@@ -5,7 +5,7 @@
 //!         \           /
 //!          Files: async handle, one lock for all changes     service.rs
 //!             |  blocking threads only, below this line
-//!   list  download  delete  folder  relocate  archive  upload::{writer → place}
+//!   list  download  delete  folder  relocate  archive  upload::{writer, resume → place}
 //!             |
 //!          Library: roots, reserved paths, RootPath          library.rs
 //!             |
@@ -46,4 +46,7 @@ pub use service::{Files, OpenError, Transfer};
 pub use settings::{
     DEFAULT_MAX_UPLOAD, FileManagerOptions, FilesSettings, LOOK_PERIOD, LOST_ROOT_PERIOD, MAX_WATCHED_FOLDERS, Observer, Observing,
 };
-pub use upload::{MAX_PARALLEL_UPLOADS, MULTIPART_OVERHEAD, SPACE_LEFT_FREE, UploadResult};
+pub use upload::{
+    MAX_KEPT_ANSWERS, MAX_OPEN_UPLOADS, MAX_PARALLEL_UPLOADS, MAX_RESERVED_FILES, MULTIPART_OVERHEAD, SPACE_LEFT_FREE, UPLOAD_LIFETIME,
+    UploadResult,
+};

@@ -8,7 +8,7 @@ use parking_lot::Mutex;
 use protocol::event::{FileAction, FileItem, FilelistChange, SourceItem};
 use protocol::vocabulary::SECRETS_FILE;
 use protocol::{ApiError, Event};
-use rpc::transfer::{Boxed, Download, FileTransfer, Upload};
+use rpc::transfer::{Append, Boxed, Download, FileTransfer, NewUpload, Upload, UploadStatus};
 use rpc::{Call, Connections};
 use store::Store;
 
@@ -23,7 +23,7 @@ use crate::path::RelPath;
 use crate::print::PrintControl;
 use crate::root::{CONFIG, GCODES, LOGS, Reserved, Root};
 use crate::settings::FilesSettings;
-use crate::upload::{self, Spool};
+use crate::upload::{self, Resumables, Spool};
 use crate::watch::{self, Own, Signal};
 
 mod changes;
@@ -50,6 +50,8 @@ pub struct Files {
     pub(crate) settings: FilesSettings,
     pub(crate) library: Library,
     pub(crate) spool: Arc<Spool>,
+    /// Uploads that can be continued.
+    pub(crate) resumables: Resumables,
     pub(crate) print: Arc<dyn PrintControl>,
     /// What the scans found.
     pub(crate) metadata: Table,
@@ -86,6 +88,7 @@ impl Files {
         let files = Self {
             library: Library::new(&settings.link_targets),
             spool: Arc::default(),
+            resumables: Resumables::default(),
             print,
             metadata: Table::new(store),
             scans: Arc::default(),
@@ -115,9 +118,10 @@ impl Files {
             }
         }
         if let Some(gcodes) = files.library.root(GCODES) {
-            files.spool.settle(&gcodes.path);
+            files.resumables.load(&files.spool.settle(&gcodes.path));
         }
         let files = Arc::new(files);
+        upload::forget_in_time(&files);
         if let Err(error) = scanning::start(&files) {
             files.warn(format!("There will be no metadata of gcode files: no thread for it: {error}"));
             files.scans.stop();
@@ -261,6 +265,39 @@ impl FileTransfer for Transfer {
 
     fn begin_upload(&self, announced: Option<u64>) -> Result<Box<dyn Upload>, ApiError> {
         Ok(Box::new(upload::begin(&self.0, announced)?))
+    }
+
+    fn max_upload_size(&self) -> u64 {
+        self.0.settings.max_upload_size
+    }
+
+    fn create_upload(&self, new: NewUpload) -> Boxed<'static, Result<UploadStatus, ApiError>> {
+        let files = self.0.clone();
+        Box::pin(blocking(move || upload::create(&files, new)))
+    }
+
+    fn upload_status(&self, id: String) -> Boxed<'static, Result<UploadStatus, ApiError>> {
+        let files = self.0.clone();
+        Box::pin(async move { Ok(files.resumables.take(&id).await?.status()) })
+    }
+
+    fn append(&self, id: String, offset: u64, announced: Option<u64>) -> Boxed<'static, Result<Box<dyn Append>, ApiError>> {
+        let files = self.0.clone();
+        Box::pin(async move { Ok(Box::new(upload::append(&files, &id, offset, announced).await?) as Box<dyn Append>) })
+    }
+
+    fn cancel_upload(&self, id: String) -> Boxed<'static, Result<(), ApiError>> {
+        let files = self.0.clone();
+        Box::pin(async move {
+            let turn = files.resumables.take(&id).await?;
+            blocking(move || {
+                turn.cancel();
+                Ok(())
+            })
+            .await?;
+            files.resumables.prune();
+            Ok(())
+        })
     }
 }
 

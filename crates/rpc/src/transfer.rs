@@ -58,6 +58,49 @@ pub trait Upload: Send {
     fn finish(self: Box<Self>, call: Arc<Call>) -> Boxed<'static, Result<Uploaded, ApiError>>;
 }
 
+/// An upload that can be continued, as a client asks for it.
+#[derive(Debug)]
+pub struct NewUpload {
+    /// Size of the whole file in bytes.
+    pub length: u64,
+    /// What the text parts of a form would be, and `filename`.
+    pub fields: Vec<(String, String)>,
+    /// The same as the client wrote it; given back as it is.
+    pub metadata: String,
+}
+
+/// How far an upload that can be continued has come.
+#[derive(Debug)]
+pub struct UploadStatus {
+    /// Its name in the address. Unguessable, and no permission by itself.
+    pub id: String,
+    /// Bytes that are on the disk. Reaches `length` only when the file is in its place.
+    pub offset: u64,
+    /// Size of the whole file in bytes.
+    pub length: u64,
+    /// What the client said of it at the start.
+    pub metadata: String,
+    /// When it is forgotten unless more arrives.
+    pub expires: SystemTime,
+    /// Complete uploads: the answer, unless the server ended between placing the file and noting the answer.
+    pub uploaded: Option<Uploaded>,
+}
+
+/// Bytes on their way to an upload that can be continued. Dropping it keeps what has arrived.
+pub trait Append: Send {
+    /// The next piece.
+    ///
+    /// # Errors
+    /// 413 beyond the length of the upload, 507 when the disk is full.
+    fn chunk(&mut self, data: Bytes) -> Boxed<'_, Result<(), ApiError>>;
+
+    /// Ready when another request wants the same upload: this one is to be dropped then.
+    fn superseded(&self) -> Boxed<'static, ()>;
+
+    /// The request has ended. Ready when its bytes are on the disk, and the file in its place when these were the last ones.
+    fn finish(self: Box<Self>, call: Arc<Call>) -> Boxed<'static, Result<UploadStatus, ApiError>>;
+}
+
 /// The files that HTTP can send and receive.
 pub trait FileTransfer: Send + Sync {
     /// True when strangers may read this path (pictures, which pages embed without headers). `path` is below `/server/files/`, decoded.
@@ -71,4 +114,29 @@ pub trait FileTransfer: Send + Sync {
     /// # Errors
     /// 413 over the limit, 507 when the disk cannot hold it.
     fn begin_upload(&self, announced: Option<u64>) -> Result<Box<dyn Upload>, ApiError>;
+
+    /// Largest file in bytes.
+    fn max_upload_size(&self) -> u64;
+
+    /// Begins an upload that can be continued. What can be refused is refused here, before the first byte.
+    fn create_upload(&self, new: NewUpload) -> Boxed<'static, Result<UploadStatus, ApiError>>;
+
+    /// How far an upload has come. A request that still appends to it is ended first: its client is the one that asks.
+    ///
+    /// # Errors
+    /// 404 when it is unknown or expired.
+    fn upload_status(&self, id: String) -> Boxed<'static, Result<UploadStatus, ApiError>>;
+
+    /// Begins to append `announced` bytes (when the client says how many) at `offset`, which must be where the upload is. The newest request
+    /// wins: an older one that still appends is ended.
+    ///
+    /// # Errors
+    /// 404 as above, 409 for another offset, 413 beyond the length, 507 when the disk cannot hold the rest.
+    fn append(&self, id: String, offset: u64, announced: Option<u64>) -> Boxed<'static, Result<Box<dyn Append>, ApiError>>;
+
+    /// Gives an upload up.
+    ///
+    /// # Errors
+    /// 404 as above.
+    fn cancel_upload(&self, id: String) -> Boxed<'static, Result<(), ApiError>>;
 }

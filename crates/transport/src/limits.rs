@@ -80,5 +80,8 @@ pub const STOP_GRACE: Duration = Duration::from_secs(1);
 /// Text part of a multipart upload.
 pub const MAX_FORM_FIELD: u64 = 64 * 1024;
 
+/// What a client may say of an upload that can be continued, in its header.
+pub const MAX_UPLOAD_METADATA: usize = 16 * 1024;
+
 /// Piece in which files are read for sending.
 pub const DOWNLOAD_PIECE: usize = 128 * 1024;

@@ -22,6 +22,7 @@ mod hostile;
 mod http;
 mod jobs;
 mod process;
+mod resume;
 mod rpc;
 mod trouble;
 mod uploads;

@@ -8,6 +8,7 @@
 
 mod form;
 mod place;
+mod resume;
 mod spool;
 #[cfg(test)]
 mod tests;
@@ -29,6 +30,8 @@ use crate::root::GCODES;
 use crate::service::Files;
 use form::UploadForm;
 use place::{Place, Placed};
+pub use resume::{MAX_KEPT_ANSWERS, MAX_OPEN_UPLOADS, MAX_RESERVED_FILES, UPLOAD_LIFETIME};
+pub(crate) use resume::{Resumables, append, create, forget_in_time};
 #[cfg(test)]
 pub(crate) use spool::SPOOL_FOLDER;
 pub use spool::{MAX_PARALLEL_UPLOADS, SPACE_LEFT_FREE};
@@ -80,15 +83,24 @@ pub(crate) struct Arriving {
 
 /// Begins an upload; see [`rpc::transfer::FileTransfer::begin_upload`].
 pub(crate) fn begin(files: &Arc<Files>, announced: Option<u64>) -> Result<Arriving, ApiError> {
-    if !files.settings.write_access {
-        return Err(ApiError::forbidden("Write access is currently disabled. Check the warnings of the server."));
-    }
+    check_access(files)?;
     let announced = announced.unwrap_or(0);
     if announced > files.settings.max_upload_size.saturating_add(MULTIPART_OVERHEAD) {
         return Err(too_large(files));
     }
-    let share = files.spool.share(announced).ok_or_else(|| ApiError::new(ErrorKind::TooMany, "Too many uploads at once"))?;
+    let share = files.spool.share(announced).ok_or_else(too_many)?;
     Ok(Arriving { files: files.clone(), form: UploadForm::default(), part: None, received: 0, share })
+}
+
+fn check_access(files: &Files) -> Result<(), ApiError> {
+    if files.settings.write_access {
+        return Ok(());
+    }
+    Err(ApiError::forbidden("Write access is currently disabled. Check the warnings of the server."))
+}
+
+fn too_many() -> ApiError {
+    ApiError::new(ErrorKind::TooMany, "Too many uploads at once")
 }
 
 fn too_large(files: &Files) -> ApiError {
@@ -140,36 +152,43 @@ impl Upload for Arriving {
 async fn finish(upload: Arriving, call: Arc<Call>) -> Result<Uploaded, ApiError> {
     let Arriving { files, form, part, share, .. } = upload;
     let FilePart { name, writer } = part.ok_or_else(|| ApiError::bad_request("Multipart filename omitted"))?;
-    // Whether a start is possible counts before the file is in place: what a job does meanwhile is its own affair.
-    let start = form.print && files.print.can_start();
+    let start = may_start(&files, &form);
     let here = files.clone();
-    let placed = writer
-        .finish(Box::new(move |spooled| {
-            let place = Place {
-                library: &here.library,
-                print: &*here.print,
-                changes: &here.changes,
-                own: &here.own,
-                spool: &here.spool,
-                max_size: here.settings.max_upload_size,
-            };
-            place.put(&form, &name, spooled)
-        }))
-        .await?;
+    let placed = writer.finish(Box::new(move |spooled| placing(&here).put(&form, &name, spooled))).await?;
     drop(share);
-    let mut placed = placed;
+    complete(&files, placed, start, &call).await
+}
+
+/// Whether a start is asked for and possible. That counts before the file is in place: what a job does meanwhile is its own affair.
+fn may_start(files: &Files, form: &UploadForm) -> bool {
+    form.print && files.print.can_start()
+}
+
+fn placing(files: &Files) -> Place<'_> {
+    Place {
+        library: &files.library,
+        print: &*files.print,
+        changes: &files.changes,
+        own: &files.own,
+        spool: &files.spool,
+        max_size: files.settings.max_upload_size,
+    }
+}
+
+/// What follows when the file is in its place: metadata, start, notification, answer.
+async fn complete(files: &Arc<Files>, mut placed: Placed, start: bool, call: &Arc<Call>) -> Result<Uploaded, ApiError> {
     let change = FilelistChange { action: FileAction::CreateFile, item: placed.item.clone(), source_item: None };
     files.followed(&change).await;
     placed.item = files.item_now(&placed.path, placed.item).await;
     let is_gcode = placed.path.root.name == GCODES && kind::is_gcode(&placed.item.path);
-    let started = is_gcode && start && start_print(&files, &placed, &call).await;
+    let started = is_gcode && start && start_print(files, &placed, call).await;
     let result = UploadResult {
         item: placed.item,
         print_started: is_gcode.then_some(started),
         print_queued: is_gcode.then_some(false),
         action: FileAction::CreateFile,
     };
-    files.announce_after(&call, FileAction::CreateFile, result.item.clone(), None);
+    files.announce_after(call, FileAction::CreateFile, result.item.clone(), None);
     let body = dual::to_vec(&Body { result: &result, flat: &result });
     let body = body.map_err(|error| ApiError::internal(format!("The result could not be encoded: {error}")))?;
     Ok(Uploaded { path: placed.path.public(), body: body.into() })

@@ -58,6 +58,19 @@ impl Place<'_> {
         self.put_file(form, file_name, spooled.temp, None)
     }
 
+    /// Refuses what [`Place::put`] would refuse by the names alone, before anything has arrived.
+    pub(crate) fn check(&self, form: &UploadForm, file_name: &str) -> Result<(), ApiError> {
+        let is_container = form.root == GCODES && kind::is_ufp(file_name);
+        let name = if is_container { with_gcode_extension(file_name) } else { file_name.to_owned() };
+        let (target, path) = self.checked_target(form, &name)?;
+        if path.real.is_dir() {
+            return Err(is_folder(&target));
+        }
+        // The part `path` is made when it is missing, the folders in the file's own name are not.
+        let is_made = target.file.parent() == target.folder;
+        if is_made || path.real.parent().is_some_and(Path::is_dir) { Ok(()) } else { Err(no_folder(&target)) }
+    }
+
     fn put_file(&self, form: &UploadForm, file_name: &str, temp: TempFile, thumbnail: Option<TempFile>) -> Result<Placed, ApiError> {
         // The long wait for the disk happens before the lock: others may change files meanwhile.
         temp.file.sync_all().map_err(|error| save_failed(&error))?;
@@ -65,15 +78,11 @@ impl Place<'_> {
         let (target, path) = self.checked_target(form, file_name)?;
         let mut made = MadeFolders::default();
         made.make(&path, &target).map_err(|error| save_failed(&error))?;
-        let folder_exists = path.real.parent().is_some_and(Path::is_dir);
-        if !folder_exists {
-            let folder = target.file.parent();
-            return Err(ApiError::bad_request(format!("Cannot write to path: {}: folder {folder} does not exist", target.file)));
+        if !path.real.parent().is_some_and(Path::is_dir) {
+            return Err(no_folder(&target));
         }
         match fs::metadata(&path.real) {
-            Ok(old) if old.is_dir() => {
-                return Err(ApiError::bad_request(format!("Cannot write to path: {}: it is a folder", target.file)));
-            }
+            Ok(old) if old.is_dir() => return Err(is_folder(&target)),
             // Whoever restricted the old file wants the new one restricted too; failing to is no reason to refuse the upload.
             Ok(old) => drop(temp.file.set_permissions(old.permissions())),
             Err(_) => {}
@@ -118,8 +127,29 @@ impl Place<'_> {
         if path.root.name == GCODES && self.library.loaded(self.print.loaded_file()).as_ref() == Some(&path.real) {
             return Err(ApiError::forbidden("File is loaded, upload not permitted"));
         }
+        if let Some(file) = file_on_the_way(&path.root.path, &target) {
+            return Err(ApiError::bad_request(format!("Cannot write to path: {}: {file} is a file, not a folder", target.file)));
+        }
         Ok((target, path))
     }
+}
+
+/// The first of the folders that would be made and cannot, since something else has its name.
+fn file_on_the_way(root: &Path, target: &Target) -> Option<String> {
+    let mut at = root.to_owned();
+    target.folder.names().find_map(|name| {
+        at.push(name);
+        let taken = at.symlink_metadata().is_ok() && !at.is_dir();
+        taken.then(|| at.strip_prefix(root).unwrap_or(&at).to_string_lossy().into_owned())
+    })
+}
+
+fn no_folder(target: &Target) -> ApiError {
+    ApiError::bad_request(format!("Cannot write to path: {}: folder {} does not exist", target.file, target.file.parent()))
+}
+
+fn is_folder(target: &Target) -> ApiError {
+    ApiError::bad_request(format!("Cannot write to path: {}: it is a folder", target.file))
 }
 
 /// The name of a container with the extension of what is in it.

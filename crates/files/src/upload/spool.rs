@@ -31,18 +31,25 @@ pub(crate) struct Spool {
 }
 
 impl Spool {
-    /// Uses the folder below this root from now on and removes what an earlier run left there.
-    pub(crate) fn settle(&self, root: &Path) {
+    /// Uses the folder below this root from now on and removes what an earlier run left there. Gives the folder.
+    pub(crate) fn settle(&self, root: &Path) -> PathBuf {
         let folder = root.join(SPOOL_FOLDER);
         sweep(&folder);
-        *self.folder.lock() = Some(folder);
+        *self.folder.lock() = Some(folder.clone());
+        folder
+    }
+
+    /// The folder; it is made when it is missing.
+    pub(crate) fn folder(&self) -> io::Result<PathBuf> {
+        let folder =
+            self.folder.lock().clone().ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the gcodes root is not available"))?;
+        ensure_folder(&folder)?;
+        Ok(folder)
     }
 
     /// A new file that no other upload has.
     pub(crate) fn create(&self) -> io::Result<TempFile> {
-        let folder =
-            self.folder.lock().clone().ok_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the gcodes root is not available"))?;
-        ensure_folder(&folder)?;
+        let folder = self.folder()?;
         loop {
             let number = self.last.fetch_add(1, Ordering::Relaxed);
             match TempFile::create(folder.join(format!("{}-{number}{SUFFIX}", std::process::id()))) {

@@ -112,13 +112,15 @@ async fn the_table_of_errors() {
         ("a\0b", &[], bad, "Cannot write to path: a\0b: a path cannot contain a NUL character"),
         ("none/x", &[("path", "made")], bad, "Cannot write to path: made/none/x: folder made/none does not exist"),
         ("folder", &[], bad, "Cannot write to path: folder: it is a folder"),
+        ("x", &[("path", "file")], bad, "Cannot write to path: file/x: file is a file, not a folder"),
+        ("x", &[("path", "file/deep")], bad, "Cannot write to path: file/deep/x: file is a file, not a folder"),
+        ("file/x", &[], bad, "Cannot write to path: file/x: folder file does not exist"),
         ("x", &[("path", ".git")], forbidden, "Access to .git folders is forbidden"),
         ("x", &[("path", ".bowsprit-upload")], forbidden, "Access to internal folders is forbidden"),
     ];
     for (name, fields, kind, text) in table {
         assert_eq!(refused(&bench, name, fields).await, (*kind, (*text).to_owned()), "{name:?} {fields:?}");
     }
-    assert_eq!(refused(&bench, "x", &[("path", "file")]).await.0, ErrorKind::Internal, "a file stands where a folder must be");
     assert!(!bench.path("gcodes/made").exists(), "folders made for a failed upload are removed");
     assert_eq!(
         (bench.read("gcodes2/x"), bench.read("outside/x"), bench.read("database/data.db")),

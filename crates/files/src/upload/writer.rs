@@ -15,12 +15,12 @@ use crate::disk::TempFile;
 use crate::refusal::failed;
 
 /// Chunks that wait for the disk; with the transport's chunk size this bounds the memory of an upload.
-const QUEUED_CHUNKS: usize = 8;
+pub(super) const QUEUED_CHUNKS: usize = 8;
 /// Smaller chunks are gathered up to this many bytes before they are written.
-const WRITE_BYTES: usize = 64 * 1024;
+pub(super) const WRITE_BYTES: usize = 64 * 1024;
 /// After so many bytes the disk gets its turn: a flood of unwritten pages would hold up everybody else who writes, the firmware host's log included,
 /// and let the last sync take as long as the whole file.
-const SYNC_BYTES: usize = 32 * 1024 * 1024;
+pub(super) const SYNC_BYTES: usize = 32 * 1024 * 1024;
 
 /// Everything that arrived.
 pub(crate) struct Spooled {
@@ -128,7 +128,7 @@ fn write<T>(temp: TempFile, mut chunks: mpsc::Receiver<Message<T>>) -> Result<T,
     Err(gone())
 }
 
-fn hex(bytes: &[u8]) -> String {
+pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::with_capacity(bytes.len() * 2), |text, byte| text + &format!("{byte:02x}"))
 }
 
@@ -136,6 +136,6 @@ pub(crate) fn save_failed(error: &std::io::Error) -> ApiError {
     failed(ErrorKind::Internal, "Unable to save file", error)
 }
 
-fn gone() -> ApiError {
+pub(super) fn gone() -> ApiError {
     ApiError::internal("Unable to save file: the upload was given up")
 }

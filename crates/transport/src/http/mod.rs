@@ -8,6 +8,7 @@ mod download;
 mod listener;
 mod range;
 mod routes;
+mod tus;
 mod upload;
 mod welcome;
 

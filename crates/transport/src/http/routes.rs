@@ -13,7 +13,7 @@ use rpc::dispatch::invoke;
 use rpc::registry::{Found, Outcome};
 use rpc::{Access, Call, ConnectionId, Identity, Origin, Verb};
 
-use super::{Request, Response, answer, arguments, cors, download, upload};
+use super::{Request, Response, answer, arguments, cors, download, tus, upload};
 use crate::gateway::Gateway;
 use crate::limits::{MAX_BODY, MAX_STRANGER_BODY};
 use crate::{bridge, socket};
@@ -46,6 +46,9 @@ pub(super) async fn handle(gateway: Arc<Gateway>, peer: IpAddr, request: Request
 
 async fn route(gateway: &Arc<Gateway>, admission: &Admission, request: Request) -> Result<Response, ApiError> {
     let path = strip_prefix(request.uri().path(), &gateway.settings.route_prefix).ok_or_else(|| unknown(admission))?.to_owned();
+    if request.method() == Method::OPTIONS && tus::is_ours(&path) {
+        return Ok(tus::options(gateway.files.as_ref(), admission.cors_allowed, request.headers()));
+    }
     if request.method() == Method::OPTIONS {
         return Ok(cors::preflight(admission.cors_allowed, is_known(gateway, &path), request.headers()));
     }
@@ -67,6 +70,13 @@ async fn route(gateway: &Arc<Gateway>, admission: &Admission, request: Request) 
             may_change(admission)?;
             let call = Arc::new(Call::http(admission.identity.clone(), gateway.connections.default_form(), Some(admission.peer())));
             upload::receive(gateway.files.as_ref(), call, head.headers, body, &base_url).await
+        }
+        (method, path) if tus::is_ours(path) => {
+            let base_url = base_url(gateway, &head);
+            may_change(admission)?;
+            let call = Arc::new(Call::http(admission.identity.clone(), gateway.connections.default_form(), Some(admission.peer())));
+            let asked = tus::Asked { method, path, headers: head.headers, base_url: &base_url };
+            Ok(tus::serve(gateway.files.as_ref(), call, &asked, body).await)
         }
         // Known, but not by this verb.
         (_, path) if FIXED.contains(&path) => Err(authorised(admission).err().unwrap_or_else(not_allowed)),

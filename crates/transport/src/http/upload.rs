@@ -34,10 +34,14 @@ pub(super) async fn receive(
     Ok(created(done, base_url))
 }
 
+/// Where a file can be had.
+pub(super) fn location(base_url: &str, path: &str) -> Option<HeaderValue> {
+    HeaderValue::from_str(&format!("{base_url}/server/files/{}", utf8_percent_encode(path, SEGMENT))).ok()
+}
+
 fn created(done: Uploaded, base_url: &str) -> Response {
     let mut response = answer::json(StatusCode::CREATED, done.body);
-    let location = format!("{base_url}/server/files/{}", utf8_percent_encode(&done.path, SEGMENT));
-    if let Ok(location) = HeaderValue::from_str(&location) {
+    if let Some(location) = location(base_url, &done.path) {
         response.headers_mut().insert(header::LOCATION, location);
     }
     response
