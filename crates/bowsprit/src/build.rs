@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::Gate;
+use access::{AuditLog, Gate};
 use files::{Files, FilesSettings, Log, Transfer};
 use fwhost::{FwHost, HostEvent};
 use integrations::{Agents, Webcams};
@@ -32,7 +32,7 @@ use crate::settings::{self, Settings};
 const STOP_DEADLINE: Duration = Duration::from_secs(5);
 
 /// Tables of the components.
-pub const SCHEMAS: &[Schema] = &[files::SCHEMA, access::SCHEMA];
+pub const SCHEMAS: &[Schema] = &[files::SCHEMA, access::SCHEMA, access::audit::SCHEMA];
 
 /// Folders besides the home folder that links in the roots have always been allowed to lead to.
 const MEDIA: &[&str] = &["/media", "/mnt"];
@@ -84,6 +84,7 @@ pub struct Server {
     supervisor: Supervisor,
     host: FwHost,
     files: Arc<Files>,
+    audit: Arc<AuditLog>,
     store: Store,
 }
 
@@ -160,7 +161,21 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     let client = outbound::Client::new(&format!("Bowsprit/{CORE_VERSION}"));
     let webcams = Webcams::new(configured_webcams(data, &settings, &warnings), namespaces.clone(), connections.clone(), client.clone());
     webcams.load().await;
-    let components = Components { administration, printer, database: Database::new(namespaces), files: files.clone(), agents, webcams };
+    let audit = AuditLog::new(store.clone());
+    let noting = audit.clone();
+    supervisor.spawn("audit log", move |stop| {
+        let audit = noting.clone();
+        async move { audit.run(stop).await }
+    });
+    let components = Components {
+        administration,
+        printer,
+        database: Database::new(namespaces),
+        files: files.clone(),
+        agents,
+        webcams,
+        audit: audit.clone(),
+    };
     let operations = components.operations().map_err(BuildError)?;
 
     let gateway = Arc::new(Gateway {
@@ -185,7 +200,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         let link = link.clone();
         async move { link.run(stop).await }
     });
-    Ok(Server { gateway, supervisor, host, files, store })
+    Ok(Server { gateway, supervisor, host, files, audit, store })
 }
 
 /// Everything that has operations.
@@ -196,6 +211,7 @@ pub struct Components {
     pub files: Arc<Files>,
     pub agents: Arc<Agents>,
     pub webcams: Arc<Webcams>,
+    pub audit: Arc<AuditLog>,
 }
 
 impl Components {
@@ -211,6 +227,8 @@ impl Components {
         self.files.register(&mut registry);
         self.agents.register(&mut registry);
         self.webcams.register(&mut registry);
+        self.audit.register(&mut registry);
+        registry.set_audit(self.audit.clone());
         registry.build()
     }
 }
@@ -225,6 +243,7 @@ impl Server {
         }
         self.host.forget_listeners();
         self.files.close();
+        self.audit.flush().await;
         self.store.close().await;
     }
 }

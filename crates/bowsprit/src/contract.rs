@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use access::AuditLog;
 use fwhost::FwHost;
 use integrations::{Agents, Webcams};
 use printer::Printer;
@@ -31,10 +32,11 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
         restart: Box::new(|| {}),
         config: settings.report.clone(),
     };
-    let namespaces = Namespaces::new(store);
+    let namespaces = Namespaces::new(store.clone());
     let agents = Agents::new(connections.clone(), Arc::new(host.clone()));
     let webcams = Webcams::new(Vec::new(), namespaces.clone(), connections.clone(), outbound::Client::new(""));
     let administration = Administration::new(host, connections, Warnings::default(), parts);
-    let components = Components { administration, printer, database: Database::new(namespaces), files, agents, webcams };
+    let components =
+        Components { administration, printer, database: Database::new(namespaces), files, agents, webcams, audit: AuditLog::new(store) };
     components.operations()
 }

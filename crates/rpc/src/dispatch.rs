@@ -15,7 +15,7 @@ use crate::args::Arguments;
 use crate::call::Call;
 use crate::connection::Connection;
 use crate::identity::{Identity, Peer};
-use crate::registry::{Answer, Operations, Outcome, Working};
+use crate::registry::{Answer, Operation, Operations, Outcome, Working};
 
 /// Bytes of answers to one batch; members after that are refused.
 const MAX_BATCH_ANSWER: usize = 8 * 1024 * 1024;
@@ -171,15 +171,15 @@ impl Dispatcher {
             (None, _) if !call.identity.is_authorised() => Outcome::Done(Err(ApiError::unauthorized())),
             (None, _) => Outcome::Done(Err(ApiError::method_not_found())),
             (_, Err(error)) => Outcome::Done(Err(error)),
-            (Some(found), Ok(arguments)) => invoke(&found.operation, &call, &arguments),
+            (Some(found), Ok(arguments)) => invoke(&self.operations, &found.operation, &call, &arguments),
         };
         (call, outcome)
     }
 }
 
 /// Calls an operation; a panic in it becomes an error for this caller alone.
-pub fn invoke(operation: &crate::registry::Operation, call: &Arc<Call>, arguments: &Arguments<'_>) -> Outcome {
-    match std::panic::catch_unwind(AssertUnwindSafe(|| operation.invoke(call, arguments))) {
+pub fn invoke(operations: &Operations, operation: &Operation, call: &Arc<Call>, arguments: &Arguments<'_>) -> Outcome {
+    match std::panic::catch_unwind(AssertUnwindSafe(|| operations.invoke(operation, call, arguments))) {
         Ok(Outcome::Working(work)) => Outcome::Working(guarded(work, operation.method.clone())),
         Ok(done) => done,
         Err(_) => Outcome::Done(Err(panicked(&operation.method))),

@@ -5,6 +5,7 @@
 
 pub mod args;
 pub mod ask;
+pub mod audit;
 pub mod call;
 pub mod connection;
 pub mod contract;
@@ -19,6 +20,7 @@ pub mod transfer;
 
 pub use args::{ArgValue, Arguments};
 pub use ask::{AskAnswer, Asking};
+pub use audit::{Audit, Deed};
 pub use call::{Call, Transport};
 pub use connection::{ClientInfo, ClientKind, Connection, ConnectionId, ConnectionKind, Connections};
 pub use decode::decode;

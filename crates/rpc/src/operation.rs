@@ -122,6 +122,8 @@ pub struct Operation {
     pub params: SchemaOf,
     /// Schema of the result.
     pub result: SchemaOf,
+    /// Calls are noted in the audit log.
+    pub is_audited: bool,
     pub(crate) transports: u8,
     pub(crate) handler: Handler,
 }
@@ -161,6 +163,7 @@ pub fn dynamic_operation(
         query_style: QueryStyle::Arguments,
         params: |_| Schema::from(true),
         result: |_| Schema::from(true),
+        is_audited: access > Access::View,
         transports: 0xff,
         handler: Box::new(handler),
     }

@@ -27,6 +27,7 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
 use crate::args::Arguments;
+use crate::audit::Audit;
 use crate::call::{Call, Transport};
 use crate::decode::decode;
 use crate::identity::Access;
@@ -39,6 +40,7 @@ pub use crate::table::{DynamicOperations, Found, Operations};
 pub struct Registry {
     operations: Vec<Operation>,
     dynamic: Option<Arc<dyn DynamicOperations>>,
+    audit: Option<Arc<dyn Audit>>,
 }
 
 /// Start of a declaration: names, but no access class yet.
@@ -58,6 +60,7 @@ pub struct Classified<'r> {
     doc: &'static str,
     keep_null: &'static [&'static str],
     query_style: QueryStyle,
+    is_audited: bool,
 }
 
 impl Registry {
@@ -71,12 +74,17 @@ impl Registry {
         self.dynamic = Some(dynamic);
     }
 
+    /// Sets where calls that change something are noted.
+    pub fn set_audit(&mut self, audit: Arc<dyn Audit>) {
+        self.audit = Some(audit);
+    }
+
     /// The finished tables.
     ///
     /// # Errors
     /// Lists every name that stands twice.
     pub fn build(self) -> Result<Operations, String> {
-        Operations::new(self.operations, self.dynamic)
+        Operations::new(self.operations, self.dynamic, self.audit)
     }
 }
 
@@ -109,7 +117,14 @@ impl<'r> Declaration<'r> {
 
     /// Sets who may call.
     pub fn access(self, access: Access) -> Classified<'r> {
-        Classified { declaration: self, access, doc: "", keep_null: &[], query_style: QueryStyle::Arguments }
+        Classified {
+            declaration: self,
+            access,
+            doc: "",
+            keep_null: &[],
+            query_style: QueryStyle::Arguments,
+            is_audited: access > Access::View,
+        }
     }
 }
 
@@ -117,6 +132,18 @@ impl Classified<'_> {
     /// Says what it does.
     pub fn doc(mut self, doc: &'static str) -> Self {
         self.doc = doc;
+        self
+    }
+
+    /// Notes calls in the audit log although the access class does not ask for it: logins.
+    pub fn audited(mut self) -> Self {
+        self.is_audited = true;
+        self
+    }
+
+    /// Keeps calls out of the audit log although the access class asks for it: they change nothing.
+    pub fn unaudited(mut self) -> Self {
+        self.is_audited = false;
         self
     }
 
@@ -201,6 +228,7 @@ impl<'r> Classified<'r> {
             access: self.access,
             doc: self.doc,
             query_style: self.query_style,
+            is_audited: self.is_audited,
             params: |generator| generator.subschema_for::<P>(),
             result: R::schema,
             transports,

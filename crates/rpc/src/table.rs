@@ -5,7 +5,10 @@ use std::sync::Arc;
 
 use protocol::{ApiError, ErrorKind, vocabulary};
 
-use crate::operation::{Operation, Verb};
+use crate::args::{ArgValue, Arguments};
+use crate::audit::{self, Audit, Deed};
+use crate::call::Call;
+use crate::operation::{Operation, Outcome, Verb};
 
 /// A found operation.
 pub struct Found {
@@ -29,6 +32,7 @@ pub struct Operations {
     routes: HashMap<String, Vec<RouteEntry>>,
     all: Vec<Arc<Operation>>,
     dynamic: Option<Arc<dyn DynamicOperations>>,
+    audit: Option<Arc<dyn Audit>>,
 }
 
 impl Operations {
@@ -36,8 +40,12 @@ impl Operations {
     ///
     /// # Errors
     /// Lists every name that stands twice.
-    pub(crate) fn new(operations: Vec<Operation>, dynamic: Option<Arc<dyn DynamicOperations>>) -> Result<Self, String> {
-        let mut tables = Self { methods: HashMap::new(), routes: HashMap::new(), all: Vec::new(), dynamic };
+    pub(crate) fn new(
+        operations: Vec<Operation>,
+        dynamic: Option<Arc<dyn DynamicOperations>>,
+        audit: Option<Arc<dyn Audit>>,
+    ) -> Result<Self, String> {
+        let mut tables = Self { methods: HashMap::new(), routes: HashMap::new(), all: Vec::new(), dynamic, audit };
         let mut twice = Vec::new();
         for operation in operations {
             let operation = Arc::new(operation);
@@ -94,6 +102,27 @@ impl Operations {
             Some(operation) => Ok(Found { operation, by_upstream_name: false }),
             None => Err(ApiError::not_found("Not Found")),
         }
+    }
+
+    /// Calls an operation, and notes the call if it changes something.
+    #[must_use]
+    pub fn invoke(&self, operation: &Operation, call: &Arc<Call>, arguments: &Arguments<'_>) -> Outcome {
+        match &self.audit {
+            Some(audit) if operation.is_audited => audit::invoke(audit, operation, call, arguments),
+            _ => operation.invoke(call, arguments),
+        }
+    }
+
+    /// Notes something that changes something and is no operation: an upload, a bridge.
+    pub fn note<T>(&self, call: &Call, what: &str, path: Option<&str>, result: &Result<T, ApiError>) {
+        let Some(audit) = &self.audit else { return };
+        let mut arguments = Arguments::none();
+        if let Some(path) = path {
+            let _ = arguments.add("path".into(), ArgValue::Text(path.into()));
+        }
+        let mut deed = Deed::begun(call, what, &arguments);
+        deed.ended(result);
+        audit.note(deed);
     }
 
     /// True when some verb is served at `path`.

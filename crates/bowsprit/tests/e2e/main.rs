@@ -10,6 +10,7 @@
 mod access;
 mod agents;
 mod arguments;
+mod audit;
 mod bridge;
 mod crash;
 mod database;

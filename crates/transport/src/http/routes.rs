@@ -69,7 +69,10 @@ async fn route(gateway: &Arc<Gateway>, admission: &Admission, request: Request) 
             let base_url = base_url(gateway, &head);
             may_change(admission)?;
             let call = Arc::new(Call::http(admission.identity.clone(), gateway.connections.default_form(), Some(admission.peer())));
-            upload::receive(gateway.files.as_ref(), call, head.headers, body, &base_url).await
+            let result = upload::receive(gateway.files.as_ref(), call.clone(), head.headers, body, &base_url).await;
+            let place = result.as_ref().ok().and_then(|response| response.headers().get(header::LOCATION)?.to_str().ok());
+            gateway.dispatcher.operations.note(&call, "server.files.upload", place, &result);
+            result
         }
         (method, path) if tus::is_ours(path) => {
             let base_url = base_url(gateway, &head);
@@ -114,7 +117,7 @@ async fn operation(gateway: &Arc<Gateway>, head: &Head<'_>, body: Incoming) -> R
     let mut call = Call::http(head.admission.identity.clone(), values, Some(head.admission.peer()));
     call.connection = named_connection(gateway, head);
     let call = Arc::new(call);
-    let result = match invoke(&operation, &call, &merged) {
+    let result = match invoke(&gateway.dispatcher.operations, &operation, &call, &merged) {
         Outcome::Done(result) => result,
         Outcome::Working(work) if operation.access <= Access::View => work.await,
         // Whatever changes something is finished even when the client leaves.
@@ -184,7 +187,7 @@ async fn delete_file(gateway: &Arc<Gateway>, head: &Head<'_>, path: &str) -> Res
     // The operation is declared for sockets, since its HTTP form is this route.
     let mut call = Call::http(head.admission.identity.clone(), Form::Neutral, Some(head.admission.peer()));
     call.transport = rpc::Transport::Internal;
-    let result = match invoke(&found.operation, &Arc::new(call), &arguments) {
+    let result = match invoke(&gateway.dispatcher.operations, &found.operation, &Arc::new(call), &arguments) {
         Outcome::Done(result) => result,
         Outcome::Working(work) => gateway.dispatcher.to_the_end(work).await?,
     };
