@@ -27,6 +27,7 @@ pub const TARGETS: &[Target] = &[
     ("thumbnail_png", thumbnail_png),
     ("thumbnail_jpg", thumbnail_jpg),
     ("thumbnail_qoi", thumbnail_qoi),
+    ("templates", templates),
 ];
 
 /// All targets.
@@ -168,6 +169,31 @@ pub fn gcode_objects(data: &[u8]) {
             gcode::objects::process(out.as_slice(), &mut Vec::new(), &|| true),
             Ok(gcode::objects::Outcome::Untouched(_)) | Err(_)
         ));
+    }
+}
+
+/// A template compiles or says where it does not, and renders within its limits or says why it does not.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn templates(data: &[u8]) {
+    let Ok(source) = std::str::from_utf8(data) else { return };
+    let (secrets, _) = config::Secrets::parse("fuzz.secrets", br#"{"word": "hunter2-hunter2"}"#);
+    let mut context = template::Context::new(&secrets)
+        .with("n", 7)
+        .with("s", "some text")
+        .with("d", serde_json::json!({ "a": [1, 2.5, null, "x"], "b": {} }))
+        .with_kept("kept", serde_json::json!({}))
+        .with_function("call_method");
+    match template::Template::compile(source).and_then(|template| template.render(&mut context, &mut template::NoHost)) {
+        Ok(text) => assert!(text.len() <= template::limits::MAX_OUTPUT),
+        Err(error) => {
+            assert!(!error.message.is_empty());
+            assert!(!error.to_string().contains("hunter2-hunter2") || source.contains("hunter2"), "a secret is told");
+        }
+    }
+    if let Ok(expression) = template::Expression::compile(source) {
+        let _ = expression.evaluate(&mut context, &mut template::NoHost);
     }
 }
 
