@@ -91,7 +91,7 @@ impl Heap {
         };
         let separator = if indent.is_some() { "," } else { ", " };
         match value {
-            Value::List(_) | Value::Tuple(_) => {
+            Value::List(_) | Value::Tuple(_) | Value::Range(_) => {
                 let items = self.values(value)?;
                 out.push('[');
                 for (index, item) in items.iter().enumerate() {

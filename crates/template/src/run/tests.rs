@@ -1,6 +1,6 @@
 //! `is` tests.
 
-use super::arguments::{Arguments, required, whole};
+use super::arguments::{Arguments, required};
 use super::machine::Machine;
 use super::value::Value;
 use crate::error::{Error, Result};
@@ -32,14 +32,11 @@ pub(crate) fn test_named(name: &str) -> Option<TestFn> {
         "callable" => |_, value, _| Ok(matches!(value, Value::Macro(_) | Value::Builtin(_) | Value::Function(_))),
         "lower" => |machine, value, _| machine.heap.str(value).map(|text| has_letters(&text) && text.to_lowercase() == *text),
         "upper" => |machine, value, _| machine.heap.str(value).map(|text| has_letters(&text) && text.to_uppercase() == *text),
-        "even" => |_, value, _| whole(value, "even").map(|value| value % 2 == 0),
-        "odd" => |_, value, _| whole(value, "odd").map(|value| value % 2 != 0),
+        "even" => |_, value, _| remainder(value, &Value::Int(2), "even").map(|rest| rest == 0.0),
+        "odd" => |_, value, _| remainder(value, &Value::Int(2), "odd").map(|rest| rest.abs() == 1.0),
         "divisibleby" => |_, value, arguments| {
             let [by] = arguments.bind("divisibleby", ["num"])?;
-            match whole(&required(by, "divisibleby", "num")?, "divisibleby")? {
-                0 => Err(Error::render("division by zero")),
-                by => Ok(whole(value, "divisibleby")?.checked_rem(by).unwrap_or(0) == 0),
-            }
+            remainder(value, &required(by, "divisibleby", "num")?, "divisibleby").map(|rest| rest == 0.0)
         },
         "filter" => |machine, value, _| machine.heap.str(value).map(|name| super::filter_named(&name).is_some()),
         "test" => |machine, value, _| machine.heap.str(value).map(|name| test_named(&name).is_some()),
@@ -61,6 +58,18 @@ pub(crate) fn test_named(name: &str) -> Option<TestFn> {
         "in" => |machine, value, arguments| compare(machine, Comparison::In, value, arguments),
         _ => return None,
     })
+}
+
+/// What is left when a number is divided, exact for whole numbers.
+fn remainder(value: &Value, by: &Value, test: &str) -> Result<f64> {
+    if let (Some(value), Some(by)) = (value.as_int(), by.as_int()) {
+        return if by == 0 { Err(Error::render("division by zero")) } else { Ok(value.checked_rem(by).unwrap_or(0) as f64) };
+    }
+    match (value.as_float(), by.as_float()) {
+        (Some(_), Some(0.0)) => Err(Error::render("division by zero")),
+        (Some(value), Some(by)) => Ok(value % by),
+        _ => Err(Error::render(format!("{test}: expected a number, found {}", if value.as_float().is_none() { value } else { by }.kind()))),
+    }
 }
 
 fn has_letters(text: &str) -> bool {

@@ -102,7 +102,8 @@ pub(super) fn groupby(machine: &mut Machine<'_>, value: &Value, arguments: Argum
 }
 
 pub(super) fn map(machine: &mut Machine<'_>, value: &Value, mut arguments: Arguments) -> Result<Value> {
-    let items = machine.heap.values(value)?;
+    // As in Jinja: what counts as false has no elements, also none.
+    let items = if machine.heap.truth(value) { machine.heap.values(value)? } else { Vec::new() };
     let mut mapped = Vec::with_capacity(items.len());
     if arguments.positional.is_empty() {
         let [attribute, default] = arguments.bind("map", ["attribute", "default"])?;
@@ -132,7 +133,8 @@ pub(super) fn choose(
     by_attribute: bool,
     wanted: bool,
 ) -> Result<Value> {
-    let items = machine.heap.values(value)?;
+    // As in Jinja: what counts as false has no elements, also none.
+    let items = if machine.heap.truth(value) { machine.heap.values(value)? } else { Vec::new() };
     let attribute = match by_attribute {
         true if arguments.positional.is_empty() => return Err(Error::render("selectattr: expected the name of an attribute")),
         true => Some(arguments.positional.remove(0)),
