@@ -2,7 +2,7 @@
 //! fails keeps the port from answering.
 
 use std::io::ErrorKind;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -109,7 +109,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     let connections = Arc::new(Connections::default());
     connections.set_default_form(settings.default_form());
 
-    let store = open_store(&data.database_file(), &warnings, &mut failed_components)?;
+    let store = open_store(data, &warnings, &mut failed_components)?;
     let namespaces = Namespaces::new(store.clone());
 
     let (gate, gate_warnings) = Gate::new(&gate_settings(&settings));
@@ -248,8 +248,9 @@ impl Server {
     }
 }
 
-fn open_store(path: &Path, warnings: &Warnings, failed: &mut Vec<String>) -> Result<Store, BuildError> {
-    match Store::open(path, SCHEMAS) {
+fn open_store(data: &DataFolder, warnings: &Warnings, failed: &mut Vec<String>) -> Result<Store, BuildError> {
+    let path = data.database_file();
+    match Store::open_or_restore(&path, &data.database_backups(), SCHEMAS) {
         Ok(opened) => {
             opened.warnings.iter().for_each(|warning| warnings.add(warning));
             Ok(opened.store)

@@ -11,7 +11,7 @@ use uuid::Uuid;
 pub const OWN_CONFIG_FILE: &str = "bowsprit.conf";
 
 /// Folders made at start.
-const FOLDERS: &[&str] = &["config", "gcodes", "logs", "database", "comms", "certs", "backup"];
+const FOLDERS: &[&str] = &["config", "gcodes", "logs", "database", "comms", "certs", "backup", "backup/database"];
 
 /// The data folder.
 #[derive(Debug, Clone)]
@@ -75,6 +75,11 @@ impl DataFolder {
     /// The database file.
     pub fn database_file(&self) -> PathBuf {
         self.path.join("database/bowsprit.db")
+    }
+
+    /// The folder of the database's backups.
+    pub fn database_backups(&self) -> PathBuf {
+        self.path.join("backup/database")
     }
 
     /// The log file: under the name that is there already, so that it goes on.

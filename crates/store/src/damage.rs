@@ -1,12 +1,12 @@
 //! Damaged files: how one is recognised at the start, and how it is set aside so that the server can come up.
 
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use rusqlite::Connection;
 
 use crate::StoreError;
+use crate::files::with_suffix;
 
 /// Databases up to this size (with WAL) are checked completely at every start. Larger ones only for a readable schema
 /// and a plausible length: reading them whole from an SD card would delay the start by seconds.
@@ -37,6 +37,13 @@ pub(crate) fn check(conn: &Connection, path: &Path) -> Result<(), StoreError> {
         return check_length(conn, main);
     }
     Ok(())
+}
+
+/// Reads every page and compares indexes with their tables: for copies that are to be trusted.
+pub(crate) fn check_completely(conn: &Connection, path: &Path) -> Result<(), StoreError> {
+    check_length(conn, size(path))?;
+    let verdict: String = conn.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0))?;
+    if verdict == "ok" { Ok(()) } else { Err(StoreError::Corrupt(verdict)) }
 }
 
 fn quick_check(conn: &Connection) -> Result<(), StoreError> {
@@ -75,12 +82,6 @@ fn free_name(path: &Path, stamp: &str) -> Result<PathBuf, StoreError> {
         .chain(numbered)
         .find(|candidate| !candidate.exists())
         .ok_or_else(|| StoreError::Io(format!("too many files named {}", first.display())))
-}
-
-fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(suffix);
-    name.into()
 }
 
 fn size(path: &Path) -> u64 {

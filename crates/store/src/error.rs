@@ -84,6 +84,15 @@ pub enum StoreError {
     /// The store is closed.
     #[error("The database is closed")]
     Closed,
+    /// A restored database takes over at the next start; until then nothing is changed any more.
+    #[error("A restored database takes over at the restart of the server")]
+    Replaced,
+    /// The file cannot take the place of the database. It says why.
+    #[error("The backup cannot be used: {0}")]
+    BadBackup(String),
+    /// The database is only in memory, because its place on the disk cannot be used.
+    #[error("The database has no file")]
+    NoFile,
     /// A mistake in our own code, for example in an SQL statement.
     #[error("Internal database error: {0}")]
     Internal(String),
@@ -110,9 +119,9 @@ impl StoreError {
         use StoreError as E;
         match self {
             E::NotFound(_) => ErrorKind::NotFound,
-            E::BadKey(_) | E::BadNamespace(_) | E::BadValue(_) | E::TooLarge(_) | E::Conflict(_) => ErrorKind::Invalid,
+            E::BadKey(_) | E::BadNamespace(_) | E::BadValue(_) | E::TooLarge(_) | E::Conflict(_) | E::BadBackup(_) => ErrorKind::Invalid,
             E::Forbidden(_) | E::Protected(_) => ErrorKind::Denied,
-            E::Full | E::Io(_) | E::Corrupt(_) | E::Busy(_) | E::Closed => ErrorKind::Unavailable,
+            E::Full | E::Io(_) | E::Corrupt(_) | E::Busy(_) | E::Closed | E::Replaced | E::NoFile => ErrorKind::Unavailable,
             E::Location { .. } | E::Foreign { .. } | E::Newer { .. } => ErrorKind::Unavailable,
             E::Migration { .. } | E::Panicked(_) | E::Internal(_) => ErrorKind::Internal,
         }

@@ -20,9 +20,13 @@ pub(crate) trait Job: Send {
 
     /// Whether nobody waits for the answer any more.
     fn abandoned(&self) -> bool;
+
+    /// Whether it must run outside of a transaction, alone.
+    fn is_exclusive(&self) -> bool;
 }
 
 struct Work<F, T> {
+    is_exclusive: bool,
     closure: Option<F>,
     outcome: Option<Result<T, StoreError>>,
     reply: oneshot::Sender<Result<T, StoreError>>,
@@ -34,9 +38,25 @@ where
     T: Send + 'static,
     F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
 {
+    pack_as(closure, false)
+}
+
+/// Like [`pack`], of a job that begins and ends its own transactions, or for which there may be none.
+pub(crate) fn pack_exclusive<T, F>(closure: F) -> (Box<dyn Job>, oneshot::Receiver<Result<T, StoreError>>)
+where
+    T: Send + 'static,
+    F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+{
+    pack_as(closure, true)
+}
+
+fn pack_as<T, F>(closure: F, is_exclusive: bool) -> (Box<dyn Job>, oneshot::Receiver<Result<T, StoreError>>)
+where
+    T: Send + 'static,
+    F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+{
     let (reply, answer) = oneshot::channel();
-    let work = Work { closure: Some(closure), outcome: None, reply };
-    (Box::new(work), answer)
+    (Box::new(Work { is_exclusive, closure: Some(closure), outcome: None, reply }), answer)
 }
 
 impl<T, F> Job for Work<F, T>
@@ -71,5 +91,9 @@ where
 
     fn abandoned(&self) -> bool {
         self.reply.is_closed()
+    }
+
+    fn is_exclusive(&self) -> bool {
+        self.is_exclusive
     }
 }

@@ -12,13 +12,16 @@
 //! Other crates bring their own tables as a [`Schema`] and use `rusqlite` through the re-export here. JSON records
 //! that need no table of their own live in [`Namespaces`].
 
+mod backup;
 mod damage;
 mod error;
+mod files;
 mod job;
 mod migrate;
 pub mod namespace;
 mod open;
 mod readers;
+mod restore;
 mod stats;
 mod threads;
 mod writer;
@@ -26,12 +29,14 @@ mod writer;
 #[cfg(test)]
 mod tests;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 pub use rusqlite;
 use rusqlite::Connection;
 
+pub use backup::{Contents, is_unfinished};
 pub use error::{ErrorKind, StoreError};
 pub use migrate::{Migration, Schema};
 pub use namespace::{Access, Key, Namespace, Namespaces};
@@ -45,6 +50,23 @@ use threads::Threads;
 #[derive(Clone)]
 pub struct Store {
     threads: Arc<Threads>,
+    /// Nowhere for a database in memory.
+    place: Option<Arc<Place>>,
+}
+
+/// Where the database is, and what it must be.
+struct Place {
+    path: PathBuf,
+    schemas: Vec<Schema>,
+}
+
+/// What [`Store::compact`] has achieved.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compacted {
+    /// Bytes before.
+    pub previous_size: u64,
+    /// Bytes after.
+    pub new_size: u64,
 }
 
 /// A freshly opened store and what the owner should hear about it.
@@ -68,9 +90,23 @@ impl Store {
     /// [`StoreError::Newer`] and [`StoreError::Foreign`] leave the file untouched. [`StoreError::Migration`] when a
     /// step of `schemas` fails (its changes are rolled back), and any I/O error.
     pub fn open(path: &Path, schemas: &[Schema]) -> Result<Opened, StoreError> {
-        let connections = open::file(path, &all_schemas(schemas))?;
+        Self::open_at(path, None, schemas)
+    }
+
+    /// Like [`Store::open`], but a damaged file is replaced by the newest good one in the folder `backups`.
+    ///
+    /// # Errors
+    /// Those of [`Store::open`].
+    pub fn open_or_restore(path: &Path, backups: &Path, schemas: &[Schema]) -> Result<Opened, StoreError> {
+        Self::open_at(path, Some(backups), schemas)
+    }
+
+    fn open_at(path: &Path, backups: Option<&Path>, schemas: &[Schema]) -> Result<Opened, StoreError> {
+        let schemas = all_schemas(schemas);
+        let connections = open::file(path, backups, &schemas)?;
         let (warnings, created) = (connections.warnings.clone(), connections.created);
-        let store = Self { threads: Arc::new(Threads::start(connections)?) };
+        let place = Place { path: path.to_owned(), schemas };
+        let store = Self { threads: Arc::new(Threads::start(connections)?), place: Some(Arc::new(place)) };
         Ok(Opened { store, warnings, created })
     }
 
@@ -80,7 +116,7 @@ impl Store {
     /// [`StoreError::Migration`] when a step of `schemas` fails.
     pub fn in_memory(schemas: &[Schema]) -> Result<Self, StoreError> {
         let connections = open::memory(&all_schemas(schemas))?;
-        Ok(Self { threads: Arc::new(Threads::start(connections)?) })
+        Ok(Self { threads: Arc::new(Threads::start(connections)?), place: None })
     }
 
     /// Runs `work` on the writer thread inside a transaction and answers when its changes are on the disk.
@@ -116,6 +152,65 @@ impl Store {
         answer.await.map_err(|_| StoreError::Closed)?
     }
 
+    /// Runs `work` on the writer thread alone and outside of a transaction, for what cannot be done inside of one.
+    async fn alone<T, F>(&self, work: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    {
+        let (job, answer) = job::pack_exclusive(work);
+        self.threads.writer()?.send(job).await.map_err(|_| StoreError::Closed)?;
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+
+    /// Gives the space of what was deleted back to the disk. Writers wait meanwhile, readers do not.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`]: about twice the size of the database must be free.
+    pub async fn compact(&self) -> Result<Compacted, StoreError> {
+        self.alone(|conn| {
+            let previous_size = open::size(conn)?;
+            open::vacuum(conn)?;
+            Ok(Compacted { previous_size, new_size: open::size(conn)? })
+        })
+        .await
+    }
+
+    /// Writes a copy of everything acknowledged so far to `target`, replacing what is there. The copy is opened and checked
+    /// completely before it gets its name. Nobody waits for it.
+    ///
+    /// # Errors
+    /// [`StoreError::Full`] and other faults of the disk, [`StoreError::Corrupt`] when the database itself is damaged,
+    /// [`StoreError::NoFile`]; then `target` is as it was.
+    pub async fn backup(&self, target: PathBuf) -> Result<(), StoreError> {
+        let place = self.place()?;
+        blocking(move || backup::write(&place.path, &target, &place.schemas)).await
+    }
+
+    /// Prepares the file at `source` to take the place of the database when it is opened next. From the answer on
+    /// nothing is changed any more: writers get [`StoreError::Replaced`].
+    ///
+    /// # Errors
+    /// [`StoreError::BadBackup`] when the file is no healthy database of this program and version; [`StoreError::Full`] and
+    /// other faults of the disk; [`StoreError::NoFile`]. Then everything is as it was.
+    pub async fn restore(&self, source: PathBuf) -> Result<Contents, StoreError> {
+        let place = self.place()?;
+        let prepared = place.clone();
+        let contents = blocking(move || restore::prepare(&prepared.path, &source, &prepared.schemas)).await?;
+        let sealed = self.threads.seal();
+        self.alone(move |_| {
+            restore::decide(&place.path)?;
+            sealed.store(true, Ordering::Release);
+            Ok(())
+        })
+        .await?;
+        Ok(contents)
+    }
+
+    fn place(&self) -> Result<Arc<Place>, StoreError> {
+        self.place.clone().ok_or(StoreError::NoFile)
+    }
+
     /// Finishes what is queued, folds the WAL into the file and ends the threads. Later calls on any clone answer
     /// [`StoreError::Closed`]; a second `close` returns at once.
     pub async fn close(&self) {
@@ -130,6 +225,16 @@ impl Store {
     pub fn stats(&self) -> Stats {
         self.threads.stats()
     }
+}
+
+/// Long work on files, away from the threads of the runtime and of the database.
+async fn blocking<T, F>(work: F) -> Result<T, StoreError>
+where
+    T: Send + 'static,
+    F: FnOnce() -> Result<T, StoreError> + Send + 'static,
+{
+    let ended = |_| StoreError::Internal("the work on the database's files broke off".to_owned());
+    tokio::task::spawn_blocking(work).await.map_err(ended)?
 }
 
 /// Our own tables come first, then those of the other crates.

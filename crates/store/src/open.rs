@@ -1,6 +1,6 @@
 //! Opening: folder, file, health, version, settings, migrations; at the end connections that are ready to use.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use rusqlite::{Connection, OpenFlags};
 
 use crate::migrate::{self, Schema};
 use crate::readers::READERS;
-use crate::{StoreError, damage};
+use crate::{StoreError, damage, files, restore};
 
 /// How long a connection waits for a lock that another process (a backup tool, an SQL shell) holds.
 pub const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
@@ -30,14 +30,14 @@ pub(crate) struct Connections {
     pub(crate) created: bool,
 }
 
-/// Opens or makes the database file; a damaged one is set aside first.
-pub(crate) fn file(path: &Path, schemas: &[Schema]) -> Result<Connections, StoreError> {
+/// Opens or makes the database file. A damaged one is set aside first, and the newest good copy in `backups` takes its place.
+pub(crate) fn file(path: &Path, backups: Option<&Path>, schemas: &[Schema]) -> Result<Connections, StoreError> {
     migrate::validate(schemas)?;
-    let mut warnings = Vec::new();
+    let mut warnings = restore::carry_out(path, schemas, &stamp())?;
     let mut created = touch(path)?;
     let writer = match open_writer(path, schemas) {
         Err(StoreError::Corrupt(reason)) => {
-            warnings.push(replace_damaged(path, &reason)?);
+            warnings.extend(replace_damaged(path, backups, schemas, &reason)?);
             created = touch(path)?;
             open_writer(path, schemas)?
         }
@@ -67,12 +67,7 @@ fn touch(path: &Path) -> Result<bool, StoreError> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(refused)?;
     }
-    let mut options = OpenOptions::new();
-    options.write(true).create_new(true);
-    // Only for us: the database holds password hashes. SQLite gives its side files the same mode.
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    match options.open(path) {
+    match files::create_new(path) {
         Ok(_) => Ok(true),
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Ok(false),
         Err(error) => Err(refused(error)),
@@ -121,20 +116,55 @@ fn configure(conn: &Connection) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// An empty database may become ours, one with tables must already be.
-fn refuse_foreign(conn: &Connection, path: &Path) -> Result<(), StoreError> {
-    let id: i32 = conn.query_row("PRAGMA application_id", [], |row| row.get(0))?;
-    let empty: bool = conn.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?;
-    if id == APPLICATION_ID || empty { Ok(()) } else { Err(StoreError::Foreign { path: path.to_owned() }) }
+/// Bytes of the database, with free pages.
+pub(crate) fn size(conn: &Connection) -> Result<u64, StoreError> {
+    let pragma = |sql: &str| conn.query_row(sql, [], |row| row.get::<_, u32>(0)).map(u64::from);
+    Ok(pragma("PRAGMA page_count")? * pragma("PRAGMA page_size")?)
 }
 
-/// Sets the damaged file aside and returns the warning about it.
-fn replace_damaged(path: &Path, reason: &str) -> Result<String, StoreError> {
-    let stamp = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
-    let kept = damage::set_aside(path, &stamp)?;
-    let text = format!("The database was damaged ({reason}). It was kept as {} and a new, empty one was made", kept.display());
-    tracing::warn!("{text}");
-    Ok(text)
+/// Writes the database anew without free pages, and cuts the file.
+pub(crate) fn vacuum(conn: &Connection) -> Result<(), StoreError> {
+    // The copy in between belongs on the disk: a small board has not the memory for it.
+    conn.execute_batch("PRAGMA temp_store = FILE")?;
+    let outcome = conn.execute_batch("VACUUM");
+    conn.execute_batch("PRAGMA temp_store = MEMORY")?;
+    outcome?;
+    Ok(conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?)
+}
+
+/// An empty database may become ours, one with tables must already be.
+fn refuse_foreign(conn: &Connection, path: &Path) -> Result<(), StoreError> {
+    let empty: bool = conn.query_row("SELECT count(*) = 0 FROM sqlite_schema", [], |row| row.get(0))?;
+    if empty { Ok(()) } else { require_ours(conn, path) }
+}
+
+/// Refuses what this program has not written.
+pub(crate) fn require_ours(conn: &Connection, path: &Path) -> Result<(), StoreError> {
+    let id: i32 = conn.query_row("PRAGMA application_id", [], |row| row.get(0))?;
+    if id == APPLICATION_ID { Ok(()) } else { Err(StoreError::Foreign { path: path.to_owned() }) }
+}
+
+/// Sets the damaged file aside, puts the newest good backup in its place and returns the warnings about it.
+fn replace_damaged(path: &Path, backups: Option<&Path>, schemas: &[Schema], reason: &str) -> Result<Vec<String>, StoreError> {
+    let fallback = backups.map_or(Ok(None), |folder| restore::choose_fallback(path, folder, schemas));
+    let fallback = fallback.unwrap_or_else(|error| {
+        tracing::error!(%error, "no backup of the database can be restored");
+        None
+    });
+    let mut warnings = vec![format!("The database was damaged ({reason})")];
+    if fallback.is_some() {
+        warnings.extend(restore::carry_out(path, schemas, &stamp())?);
+    } else {
+        let kept = damage::set_aside(path, &stamp())?;
+        warnings = vec![format!("The database was damaged ({reason}). It was kept as {} and a new, empty one was made", kept.display())];
+    }
+    warnings.iter().for_each(|text| tracing::warn!("{text}"));
+    Ok(warnings)
+}
+
+/// The time of day in names of files.
+fn stamp() -> String {
+    jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string()
 }
 
 fn unusable(path: &Path, reason: &dyn std::fmt::Display) -> StoreError {

@@ -1,6 +1,7 @@
 //! The life of the database threads: start, the queues that lead to them, and the order in which they end.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::thread::{Builder, JoinHandle};
 
 use parking_lot::Mutex;
@@ -21,6 +22,7 @@ pub(crate) struct Threads {
     /// Gone once the store is closed.
     running: Mutex<Option<Running>>,
     counters: Arc<Counters>,
+    sealed: Arc<AtomicBool>,
 }
 
 struct Running {
@@ -40,10 +42,11 @@ impl Threads {
         let counters = Arc::new(Counters::default());
         let (to_readers, readers) = start_readers(connections.readers, &counters)?;
         let (to_writer, queue) = mpsc::channel(WRITE_QUEUE);
-        let (conn, count) = (connections.writer, Arc::clone(&counters));
-        let writer = Builder::new().name("store-writer".into()).spawn(move || writer::run(conn, queue, &count))?;
+        let sealed = Arc::new(AtomicBool::new(false));
+        let (conn, count, shut) = (connections.writer, Arc::clone(&counters), Arc::clone(&sealed));
+        let writer = Builder::new().name("store-writer".into()).spawn(move || writer::run(conn, queue, &count, &shut))?;
         let running = Running { to_writer, to_readers, writer, readers };
-        Ok(Self { running: Mutex::new(Some(running)), counters })
+        Ok(Self { running: Mutex::new(Some(running)), counters, sealed })
     }
 
     /// The queue for write jobs.
@@ -62,6 +65,11 @@ impl Threads {
     /// Closes the store for new jobs. `None` if it was closed already.
     pub(crate) fn end(&self) -> Option<Ending> {
         self.running.lock().take().map(Ending)
+    }
+
+    /// Set by a job on the writer thread: no later job changes anything any more.
+    pub(crate) fn seal(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.sealed)
     }
 
     /// The counters.

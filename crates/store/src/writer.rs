@@ -3,6 +3,8 @@
 //! One fsync is the price of a commit, so a burst of writes costs one instead of many (and wears an SD card less).
 //! Every job runs in a savepoint of its own: a job that fails takes nothing but its own changes with it.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use rusqlite::Connection;
 use tokio::sync::mpsc;
 
@@ -17,12 +19,12 @@ pub(crate) const WRITE_QUEUE: usize = 64;
 const MAX_BATCH: usize = WRITE_QUEUE;
 
 /// Serves the queue until every sender is gone and the queue is empty, then folds the WAL into the database file.
-pub(crate) fn run(conn: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>, counters: &Counters) {
+pub(crate) fn run(conn: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>, counters: &Counters, sealed: &AtomicBool) {
     let mut batch = Vec::with_capacity(MAX_BATCH);
     while queue.blocking_recv_many(&mut batch, MAX_BATCH) > 0 {
-        // A lost transaction serves only part of the batch; the rest gets a new one.
+        // A lost transaction serves only part of the batch; the rest gets a new one. So does what follows a job that runs alone.
         while !batch.is_empty() {
-            let (served, fate) = transact(&conn, &mut batch);
+            let (served, fate) = serve(&conn, &mut batch, sealed);
             counters.transaction(served, fate.is_ok());
             for job in batch.drain(..served) {
                 job.answer(fate.clone());
@@ -30,6 +32,28 @@ pub(crate) fn run(conn: Connection, mut queue: mpsc::Receiver<Box<dyn Job>>, cou
         }
     }
     close(conn);
+}
+
+/// Runs jobs from the front: one alone, or as many as may share a transaction.
+fn serve(conn: &Connection, batch: &mut [Box<dyn Job>], sealed: &AtomicBool) -> (usize, Result<(), StoreError>) {
+    if sealed.load(Ordering::Acquire) {
+        return (batch.len(), Err(StoreError::Replaced));
+    }
+    let shared = batch.iter().take_while(|job| !job.is_exclusive()).count();
+    match batch {
+        [job, ..] if shared == 0 => (1, run_alone(conn, job.as_mut())),
+        _ => transact(conn, &mut batch[..shared]),
+    }
+}
+
+/// Runs a job without a transaction around it. The job keeps its own error; the one returned here is of what it left behind.
+fn run_alone(conn: &Connection, job: &mut dyn Job) -> Result<(), StoreError> {
+    let _kept_by_the_job = job.run(conn);
+    if conn.is_autocommit() {
+        return Ok(());
+    }
+    roll_back(conn);
+    Err(StoreError::Internal("a job left a transaction open".to_owned()))
 }
 
 /// Runs jobs in one transaction. Returns for how many of them (from the front) that transaction decided, and how.
