@@ -16,7 +16,7 @@ use protocol::version::CORE_VERSION;
 use protocol::webcam::Webcam;
 use rpc::{CloseReason, Connections, Dispatcher, Operations, Registry};
 use runtime::{Lifecycle, LogHandle, Supervisor};
-use server::{Administration, Database, Parts, Warnings};
+use server::{Administration, Database, DatabaseParts, Parts, Warnings};
 use store::{Namespaces, Schema, Store};
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -71,6 +71,8 @@ pub struct Environment {
     pub log: LogHandle,
     /// Restarts and stops.
     pub lifecycle: Lifecycle,
+    /// Debug features are enabled.
+    pub debug: bool,
     /// What went wrong before the build.
     pub warnings: Vec<String>,
     /// Where the last build of this process listened: a restart into an address that cannot be had falls back to it.
@@ -110,8 +112,6 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     connections.set_default_form(settings.default_form());
 
     let store = open_store(data, &warnings, &mut failed_components)?;
-    let namespaces = Namespaces::new(store.clone());
-
     let (gate, gate_warnings) = Gate::new(&gate_settings(&settings));
     gate_warnings.iter().for_each(|warning| warnings.add(warning));
 
@@ -158,7 +158,23 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         },
     );
     let agents = Agents::new(connections.clone(), Arc::new(host.clone()));
+    let database = Database::new(
+        store.clone(),
+        DatabaseParts {
+            backups: data.database_backups(),
+            options: settings.database.clone(),
+            debug: environment.debug,
+            secret_tables: access::SECRET_TABLES,
+            printing: Arc::new(host.clone()),
+            restart: {
+                let lifecycle = environment.lifecycle.clone();
+                Box::new(move || lifecycle.request_restart())
+            },
+            warnings: warnings.clone(),
+        },
+    );
     let client = outbound::Client::new(&format!("Bowsprit/{CORE_VERSION}"));
+    let namespaces = Namespaces::new(store.clone());
     let webcams = Webcams::new(configured_webcams(data, &settings, &warnings), namespaces.clone(), connections.clone(), client.clone());
     webcams.load().await;
     let audit = AuditLog::new(store.clone());
@@ -167,15 +183,8 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         let audit = noting.clone();
         async move { audit.run(stop).await }
     });
-    let components = Components {
-        administration,
-        printer,
-        database: Database::new(namespaces),
-        files: files.clone(),
-        agents,
-        webcams,
-        audit: audit.clone(),
-    };
+    let components =
+        Components { administration, printer, database: database.clone(), files: files.clone(), agents, webcams, audit: audit.clone() };
     let operations = components.operations().map_err(BuildError)?;
 
     let gateway = Arc::new(Gateway {
@@ -195,6 +204,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     for warning in warnings.texts() {
         tracing::warn!("{warning}");
     }
+    supervisor.spawn("database backups", move |stop| database.clone().make_backups(stop));
     let link = host.clone();
     supervisor.spawn("firmware host link", move |stop| {
         let link = link.clone();

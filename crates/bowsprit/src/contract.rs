@@ -7,7 +7,7 @@ use fwhost::FwHost;
 use integrations::{Agents, Webcams};
 use printer::Printer;
 use rpc::{Connections, Operations};
-use server::{Administration, Database, Parts, Warnings};
+use server::{Administration, Database, DatabaseParts, Parts, Warnings};
 use store::{Namespaces, Store};
 
 use crate::build::{self, Components};
@@ -34,9 +34,20 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
     };
     let namespaces = Namespaces::new(store.clone());
     let agents = Agents::new(connections.clone(), Arc::new(host.clone()));
+    let database = Database::new(
+        store.clone(),
+        DatabaseParts {
+            backups: data.database_backups(),
+            options: settings.database.clone(),
+            debug: true,
+            secret_tables: access::SECRET_TABLES,
+            printing: Arc::new(host.clone()),
+            restart: Box::new(|| {}),
+            warnings: Warnings::default(),
+        },
+    );
     let webcams = Webcams::new(Vec::new(), namespaces.clone(), connections.clone(), outbound::Client::new(""));
     let administration = Administration::new(host, connections, Warnings::default(), parts);
-    let components =
-        Components { administration, printer, database: Database::new(namespaces), files, agents, webcams, audit: AuditLog::new(store) };
+    let components = Components { administration, printer, database, files, agents, webcams, audit: AuditLog::new(store) };
     components.operations()
 }

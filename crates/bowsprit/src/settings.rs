@@ -9,7 +9,7 @@ use integrations::WebcamOptions;
 use printer::DataStoreOptions;
 use protocol::Form;
 use serde_json::{Map, Value};
-use server::ConfigReport;
+use server::{ConfigReport, DatabaseOptions};
 
 use crate::data_folder::{DataFolder, OWN_CONFIG_FILE, is_upstream_config};
 use crate::disk::Disk;
@@ -71,6 +71,8 @@ pub struct Settings {
     pub data_store: DataStoreOptions,
     /// `[webcam name]`, by name; faulty ones are left out.
     pub webcams: Vec<(String, WebcamOptions)>,
+    /// `[database]`.
+    pub database: DatabaseOptions,
     /// True when the configuration was written for the incumbent.
     pub is_upstream: bool,
     /// For `server.config`.
@@ -125,12 +127,14 @@ impl Settings {
         let file_manager: FileManagerOptions = reader.read_or_default();
         let data_store: DataStoreOptions = reader.read_or_default();
         let webcams = WebcamOptions::read(&mut reader);
+        let database: DatabaseOptions = reader.read_or_default();
         let mut config = Map::new();
         for (section, options) in [
             (ServerOptions::SECTION, server.effective()),
             (AuthorizationOptions::SECTION, authorization.effective()),
             (FileManagerOptions::SECTION, file_manager.effective()),
             (DataStoreOptions::SECTION, data_store.effective()),
+            (DatabaseOptions::SECTION, database.effective()),
         ] {
             config.insert(section.to_owned(), Value::Object(options));
         }
@@ -144,7 +148,7 @@ impl Settings {
         let files = document.files().iter().map(|file| server::ConfigFile::new(file.name.clone(), file.sections.clone())).collect();
         let orig: BTreeMap<_, _> = document.orig().into_iter().collect();
         let report = ConfigReport { config: Value::Object(config), orig: serde_json::to_value(orig).unwrap_or_default(), files };
-        Self { server, authorization, file_manager, data_store, webcams, is_upstream, report, warnings, is_sound }
+        Self { server, authorization, file_manager, data_store, database, webcams, is_upstream, report, warnings, is_sound }
     }
 }
 
@@ -156,6 +160,7 @@ pub fn sections() -> Vec<SectionDoc> {
         FileManagerOptions::describe(),
         DataStoreOptions::describe(),
         WebcamOptions::describe(),
+        DatabaseOptions::describe(),
     ]
 }
 

@@ -94,6 +94,10 @@ pub const DEFAULT_FEEDS: &[Pair] = &[APP_CORE, APP_FIRMWARE];
 
 /// Names of the file with the identity of the installation in the data folder.
 pub const IDENTITY_FILE: Pair = pair(".core.uuid", ".moonraker.uuid");
+
+/// The database namespace of the server's own records; kept under the neutral name.
+pub const CORE_NAMESPACE: Pair = pair("core", "moonraker");
+
 /// Names of the unix socket in `comms/`.
 pub const SOCKET_FILE: Pair = pair("core.sock", "moonraker.sock");
 /// Names of the configuration file in `config/`, besides our own `bowsprit.conf`.

@@ -8,6 +8,6 @@ mod logs;
 mod warnings;
 
 pub use administration::{Administration, ConfigFile, ConfigReport, Parts, RollOver, ServerInfo};
-pub use database::Database;
+pub use database::{Database, DatabaseOptions, DatabaseParts, Printing};
 pub use logs::{LogApplication, RolledOver};
 pub use warnings::Warnings;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use rusqlite::{Connection, OpenFlags};
 
 use crate::files::{create_new, remove_if_there, rename_durably};
-use crate::{Schema, StoreError, damage, migrate, namespace, open};
+use crate::{Schema, StoreError, damage, inspect, migrate, namespace, open};
 
 /// What a copy of the database holds.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -77,10 +77,7 @@ pub(crate) fn verify(path: &Path, schemas: &[Schema]) -> Result<Contents, StoreE
 }
 
 fn contents(conn: &Connection) -> Result<Contents, StoreError> {
-    let mut select =
-        conn.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name")?;
-    let tables = select.query_map([], |row| row.get(0))?.collect::<Result<_, _>>()?;
-    Ok(Contents { tables, namespaces: namespace::table::list(conn)? })
+    Ok(Contents { tables: inspect::tables(conn)?, namespaces: namespace::table::list(conn)? })
 }
 
 /// Opens a file that nobody changes, without making any file beside it.

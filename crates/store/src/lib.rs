@@ -16,6 +16,7 @@ mod backup;
 mod damage;
 mod error;
 mod files;
+pub mod inspect;
 mod job;
 mod migrate;
 pub mod namespace;
@@ -32,6 +33,7 @@ mod tests;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use std::time::SystemTime;
 
 pub use rusqlite;
 use rusqlite::Connection;
@@ -205,6 +207,13 @@ impl Store {
         })
         .await?;
         Ok(contents)
+    }
+
+    /// When the database was last written to, as far as the file system knows.
+    pub fn last_change(&self) -> Option<SystemTime> {
+        let place = self.place.as_ref()?;
+        let changed = |path: &Path| path.metadata().and_then(|about| about.modified()).ok();
+        changed(&place.path).max(changed(&files::with_suffix(&place.path, "-wal")))
     }
 
     fn place(&self) -> Result<Arc<Place>, StoreError> {

@@ -41,6 +41,7 @@ pub fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         socket: args.unixsocket.clone(),
         log: logging.handle.clone(),
         lifecycle: lifecycle.clone(),
+        debug: args.debug,
         warnings: logging.warnings,
         last_address: Mutex::default(),
         data,

@@ -30,6 +30,7 @@ pub fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
         socket: None,
         log: logging.handle.clone(),
         lifecycle: Lifecycle::new(),
+        debug: false,
         warnings: logging.warnings,
         last_address: Mutex::default(),
         data,

@@ -11,6 +11,7 @@ mod access;
 mod agents;
 mod arguments;
 mod audit;
+mod backups;
 mod bridge;
 mod crash;
 mod database;

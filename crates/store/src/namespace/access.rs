@@ -11,7 +11,8 @@ pub enum Access {
     Forbidden,
 }
 
-/// wire/1-core.md section 8.4. `core` and `moonraker` are the neutral and the incumbent's name of one namespace.
+/// wire/1-core.md section 8.4. Clients' names are translated before they come here, so nothing is ever stored under `moonraker`;
+/// it is listed so that no path around the translation can make it a second, free namespace.
 const PROTECTED: [&str; 5] = ["core", "moonraker", "gcode_metadata", "announcements", "update_manager"];
 
 /// wire/1-core.md section 8.4.
