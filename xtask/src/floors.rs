@@ -20,6 +20,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("outbound", 1),
     ("access", 2),
     ("files", 2),
+    ("jobs", 2),
     ("printer", 2),
     ("server", 2),
     ("integrations", 2),

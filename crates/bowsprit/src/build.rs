@@ -25,6 +25,7 @@ use uuid::Uuid;
 
 use crate::data_folder::DataFolder;
 use crate::host_paths::HostPaths;
+use crate::jobs::Jobs;
 use crate::print_control::PrinterControl;
 use crate::settings::{self, Settings};
 
@@ -32,7 +33,7 @@ use crate::settings::{self, Settings};
 const STOP_DEADLINE: Duration = Duration::from_secs(5);
 
 /// Tables of the components.
-pub const SCHEMAS: &[Schema] = &[files::SCHEMA, access::SCHEMA, access::audit::SCHEMA];
+pub const SCHEMAS: &[Schema] = &[files::SCHEMA, access::SCHEMA, access::audit::SCHEMA, jobs::SCHEMA];
 
 /// Folders besides the home folder that links in the roots have always been allowed to lead to.
 const MEDIA: &[&str] = &["/media", "/mnt"];
@@ -54,6 +55,8 @@ const COMPONENTS: &[&str] = &[
     "database",
     "file_manager",
     "data_store",
+    "job_state",
+    "history",
     "extensions",
     "http_client",
     "webcam",
@@ -87,6 +90,7 @@ pub struct Server {
     host: FwHost,
     files: Arc<Files>,
     audit: Arc<AuditLog>,
+    jobs: Arc<Jobs>,
     store: Store,
 }
 
@@ -131,6 +135,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         check_config: settings.file_manager.check_firmware_config_path,
     };
     paths.watch(supervisor.tracker());
+    let jobs = Arc::new(Jobs::new(&host, &store, &connections, &files, &printer));
 
     let administration = Administration::new(
         host.clone(),
@@ -183,8 +188,16 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         let audit = noting.clone();
         async move { audit.run(stop).await }
     });
-    let components =
-        Components { administration, printer, database: database.clone(), files: files.clone(), agents, webcams, audit: audit.clone() };
+    let components = Components {
+        administration,
+        printer,
+        database: database.clone(),
+        files: files.clone(),
+        agents,
+        webcams,
+        audit: audit.clone(),
+        jobs: jobs.clone(),
+    };
     let operations = components.operations().map_err(BuildError)?;
 
     let gateway = Arc::new(Gateway {
@@ -205,12 +218,13 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         tracing::warn!("{warning}");
     }
     supervisor.spawn("database backups", move |stop| database.clone().make_backups(stop));
+    jobs.start(&supervisor);
     let link = host.clone();
     supervisor.spawn("firmware host link", move |stop| {
         let link = link.clone();
         async move { link.run(stop).await }
     });
-    Ok(Server { gateway, supervisor, host, files, audit, store })
+    Ok(Server { gateway, supervisor, host, files, audit, jobs, store })
 }
 
 /// Everything that has operations.
@@ -219,6 +233,7 @@ pub struct Components {
     pub printer: Arc<Printer>,
     pub database: Arc<Database>,
     pub files: Arc<Files>,
+    pub jobs: Arc<Jobs>,
     pub agents: Arc<Agents>,
     pub webcams: Arc<Webcams>,
     pub audit: Arc<AuditLog>,
@@ -235,6 +250,7 @@ impl Components {
         self.printer.register(&mut registry);
         self.database.register(&mut registry);
         self.files.register(&mut registry);
+        self.jobs.register(&mut registry);
         self.agents.register(&mut registry);
         self.webcams.register(&mut registry);
         self.audit.register(&mut registry);
@@ -252,6 +268,7 @@ impl Server {
             tracing::warn!(aborted = ?report.aborted, left = report.left_running, "not everything ended in time");
         }
         self.host.forget_listeners();
+        self.jobs.close();
         self.files.close();
         self.audit.flush().await;
         self.store.close().await;

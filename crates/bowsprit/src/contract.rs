@@ -12,6 +12,7 @@ use store::{Namespaces, Store};
 
 use crate::build::{self, Components};
 use crate::data_folder::DataFolder;
+use crate::jobs::Jobs;
 use crate::settings::Settings;
 
 /// The operations of a server with these settings that is never started.
@@ -32,6 +33,7 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
         restart: Box::new(|| {}),
         config: settings.report.clone(),
     };
+    let jobs = Arc::new(Jobs::new(&host, &store, &connections, &files, &printer));
     let namespaces = Namespaces::new(store.clone());
     let agents = Agents::new(connections.clone(), Arc::new(host.clone()));
     let database = Database::new(
@@ -48,6 +50,6 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
     );
     let webcams = Webcams::new(Vec::new(), namespaces.clone(), connections.clone(), outbound::Client::new(""));
     let administration = Administration::new(host, connections, Warnings::default(), parts);
-    let components = Components { administration, printer, database, files, agents, webcams, audit: AuditLog::new(store) };
+    let components = Components { administration, printer, database, files, jobs, agents, webcams, audit: AuditLog::new(store) };
     components.operations()
 }

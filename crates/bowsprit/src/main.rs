@@ -10,6 +10,7 @@ mod data_folder;
 mod demo;
 mod disk;
 mod host_paths;
+mod jobs;
 mod print_control;
 mod settings;
 

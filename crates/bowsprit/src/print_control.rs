@@ -20,8 +20,12 @@ impl PrintControl for PrinterControl {
         self.0.can_start()
     }
 
-    fn start(&self, filename: String, _call: Arc<Call>) -> Boxed<'static, Result<(), ApiError>> {
+    fn start(&self, filename: String, call: Arc<Call>) -> Boxed<'static, Result<(), ApiError>> {
         let printer = self.0.clone();
-        Box::pin(async move { printer.start_print(&PrintTarget::parse(&filename)?).await })
+        Box::pin(async move { printer.start_print(&PrintTarget::parse(&filename)?, call.identity.name()).await })
+    }
+
+    fn queue(&self, _: String, _: Arc<Call>) -> Boxed<'static, Result<(), ApiError>> {
+        Box::pin(async { Err(ApiError::unavailable("No job queue")) })
     }
 }

@@ -17,6 +17,9 @@ pub trait PrintControl: Send + Sync {
 
     /// Starts printing a file (relative to `gcodes`) on behalf of a caller; ready when the firmware host has accepted it.
     fn start(&self, filename: String, call: Arc<Call>) -> Boxed<'static, Result<(), ApiError>>;
+
+    /// Puts a file (relative to `gcodes`) into the job queue on behalf of a caller.
+    fn queue(&self, filename: String, call: Arc<Call>) -> Boxed<'static, Result<(), ApiError>>;
 }
 
 /// No printer: nothing is loaded, nothing can be started.
@@ -34,5 +37,9 @@ impl PrintControl for NoPrinter {
 
     fn start(&self, _: String, _: Arc<Call>) -> Boxed<'static, Result<(), ApiError>> {
         Box::pin(async { Err(ApiError::unavailable("No printer")) })
+    }
+
+    fn queue(&self, _: String, _: Arc<Call>) -> Boxed<'static, Result<(), ApiError>> {
+        Box::pin(async { Err(ApiError::unavailable("No job queue")) })
     }
 }

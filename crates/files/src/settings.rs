@@ -38,7 +38,7 @@ config::options! {
         file_system_observer: Observer = Observer::Inotify,
         /// Show a warning when a folder cannot be watched.
         enable_observer_warnings: bool { was "enable_inotify_warnings" } = true,
-        /// Puts uploads that ask for a print and cannot be started into the job queue. Has no effect before there is a job queue.
+        /// Puts uploads that ask for a print and cannot be started into the job queue.
         queue_gcode_uploads: bool = false,
         /// Where the configuration is; it is always in the data folder.
         config_path: Option<String> { deprecated "the `config` folder of the data folder is used" } = None,

@@ -27,6 +27,7 @@ pub(crate) struct FakePrinter {
     pub(crate) free: AtomicBool,
     pub(crate) refuses: AtomicBool,
     pub(crate) started: Mutex<Vec<String>>,
+    pub(crate) queued: Mutex<Vec<String>>,
 }
 
 impl PrintControl for FakePrinter {
@@ -42,6 +43,11 @@ impl PrintControl for FakePrinter {
         let result = if self.refuses.load(Ordering::Relaxed) { Err(ApiError::bad_request("no")) } else { Ok(()) };
         self.started.lock().push(filename);
         Box::pin(async { result })
+    }
+
+    fn queue(&self, filename: String, _: Arc<Call>) -> Boxed<'static, Result<(), ApiError>> {
+        self.queued.lock().push(filename);
+        Box::pin(async { Ok(()) })
     }
 }
 

@@ -22,9 +22,18 @@ pub enum HostEvent {
     Disconnected,
     /// Output of the host, as it came (may hold several lines).
     GcodeResponse(Arc<str>),
-    /// State, file or message of the job changed, or its duration fell (a new run of the same file). The first one of a connection comes
+    /// State, file or message of the job changed, or its duration shows a new run of the same file. The first one of a connection comes
     /// before [`HostEvent::Ready`].
-    PrintStats(PrintStats),
+    PrintStats(PrintChange),
+}
+
+/// The job before and after a change.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PrintChange {
+    /// At the last update before the change, counters included; none at the first sight of a connection.
+    pub before: Option<PrintStats>,
+    /// As it is now.
+    pub now: PrintStats,
 }
 
 /// `print_stats.state` (wire/5-fwhost.md section 5.4).
@@ -45,6 +54,12 @@ pub enum PrintState {
 }
 
 impl PrintState {
+    /// True while there is a job: printing or paused.
+    #[must_use]
+    pub fn is_active(self) -> bool {
+        matches!(self, Self::Printing | Self::Paused)
+    }
+
     /// Reads the wire form.
     #[must_use]
     pub fn from_wire(text: &str) -> Option<Self> {
@@ -98,15 +113,20 @@ pub(crate) struct JobWatch {
 
 impl JobWatch {
     /// The event for what `print_stats` is now, if it is one.
-    pub(crate) fn observe(&mut self, now: PrintStats) -> Option<PrintStats> {
+    pub(crate) fn observe(&mut self, now: PrintStats) -> Option<PrintChange> {
         let same = self.last.as_ref().is_some_and(|last| {
             last.state == now.state
                 && last.filename == now.filename
                 && last.message == now.message
-                && last.total_duration <= now.total_duration
+                && if now.state.is_active() {
+                    last.total_duration <= now.total_duration
+                } else {
+                    // Nothing counts while there is no job: another number is another run, begun and ended between two updates.
+                    last.total_duration == now.total_duration
+                }
         });
-        self.last = Some(now.clone());
-        (!same).then_some(now)
+        let before = self.last.replace(now.clone());
+        (!same).then_some(PrintChange { before, now })
     }
 }
 
@@ -153,11 +173,15 @@ mod tests {
             stats("printing", "a.gcode", 0.1),
             stats("printing", "b.gcode", 0.2),
             stats("complete", "b.gcode", 9.0),
+            stats("complete", "b.gcode", 9.0),
+            stats("complete", "b.gcode", 9.5),
         ]
         .into_iter()
         .map(|now| watch.observe(now).is_some())
         .collect();
-        assert_eq!(told, [true, false, true, false, true, true, true]);
+        assert_eq!(told, [true, false, true, false, true, true, true, false, true]);
+        let change = watch.observe(stats("standby", "", 0.0)).unwrap();
+        assert_eq!((change.before.unwrap().total_duration, change.now.total_duration), (9.5, 0.0));
     }
 
     #[test]

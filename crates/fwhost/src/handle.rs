@@ -202,6 +202,12 @@ impl FwHost {
         self.shared.print_stats()
     }
 
+    /// The object `print_stats` as it was when the last connection ended: what is known of a job whose host is gone.
+    #[must_use]
+    pub fn last_print_stats(&self) -> Option<PrintStats> {
+        self.shared.last_job.lock().clone()
+    }
+
     /// Lets gcode macros call us: `handler` gets the keyword arguments as a JSON object. Registered again at every connection.
     ///
     /// # Errors

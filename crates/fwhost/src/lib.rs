@@ -37,7 +37,7 @@ mod stores;
 mod testing;
 mod view;
 
-pub use event::{HostEvent, PrintState, PrintStats};
+pub use event::{HostEvent, PrintChange, PrintState, PrintStats};
 pub use handle::{FwHost, Restart};
 pub use options::{DEFAULT_GCODE_STORE_SIZE, DEFAULT_TEMPERATURE_STORE_SIZE, Options, Timing};
 pub use sink::{StatusSink, SubscriberId};

@@ -310,6 +310,7 @@ impl<'a> Session<'a> {
     fn tear_down(&mut self) {
         self.shared.update_view(|view| *view = HostStatusView { endpoints: view.endpoints.clone(), ..HostStatusView::default() });
         self.shared.exchange.close();
+        *self.shared.last_job.lock() = self.shared.print_stats();
         self.shared.mirror.lock().clear();
     }
 
@@ -350,9 +351,9 @@ impl<'a> Session<'a> {
         }
         // After the host's state: a shutdown explains what happens to the job.
         if has("print_stats")
-            && let Some(stats) = self.shared.print_stats().and_then(|stats| self.job.observe(stats))
+            && let Some(change) = self.shared.print_stats().and_then(|stats| self.job.observe(stats))
         {
-            self.shared.emit(&HostEvent::PrintStats(stats));
+            self.shared.emit(&HostEvent::PrintStats(change));
         }
     }
 

@@ -27,6 +27,8 @@ pub(crate) struct Shared {
     pub(crate) temperatures: Mutex<Recorder>,
     pub(crate) gcode: Mutex<GcodeStore>,
     pub(crate) listeners: ArcSwap<Vec<Listener>>,
+    /// `print_stats` when the last connection ended.
+    pub(crate) last_job: Mutex<Option<PrintStats>>,
     /// Starts every name under which the host calls us; new and unguessable for each connection, so that no client can have it called.
     token: Mutex<String>,
 }
@@ -41,6 +43,7 @@ impl Shared {
             temperatures: Mutex::new(Recorder::new(options.temperature_store_size)),
             gcode: Mutex::new(GcodeStore::new(options.gcode_store_size)),
             listeners: ArcSwap::default(),
+            last_job: Mutex::default(),
             token: Mutex::default(),
             options,
         }

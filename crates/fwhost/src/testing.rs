@@ -267,7 +267,7 @@ impl Events {
         let log = events.0.clone();
         host.on_event(move |event| {
             log.lock().push(match event {
-                HostEvent::PrintStats(stats) => format!("Print({} {})", stats.state.as_str(), stats.filename),
+                HostEvent::PrintStats(change) => format!("Print({} {})", change.now.state.as_str(), change.now.filename),
                 HostEvent::GcodeResponse(line) => format!("Gcode({line})"),
                 other => format!("{other:?}"),
             });

@@ -45,7 +45,7 @@ impl Printer {
         let log = events.clone();
         host.on_event(move |event| {
             log.lock().push(match event {
-                HostEvent::PrintStats(stats) => format!("{} {}", stats.state.as_str(), stats.filename),
+                HostEvent::PrintStats(change) => format!("{} {}", change.now.state.as_str(), change.now.filename),
                 HostEvent::GcodeResponse(line) => format!("> {line}"),
                 other => format!("{other:?}"),
             });

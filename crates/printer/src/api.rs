@@ -176,8 +176,8 @@ impl Printer {
             .post("/printer/print/start")
             .access(Access::Control)
             .doc("Starts a print of a file in the gcode root.")
-            .handle(self, |printer, _, params: StartParams| async move {
-                printer.start_print(&PrintTarget::parse(&params.filename)?).await.map(|()| OK)
+            .handle(self, |printer, call, params: StartParams| async move {
+                printer.start_print(&PrintTarget::parse(&params.filename)?, call.identity.name()).await.map(|()| OK)
             });
         for (name, doc) in [("pause", "Pauses the print."), ("resume", "Resumes the paused print."), ("cancel", "Cancels the print.")] {
             let endpoint = format!("pause_resume/{name}");

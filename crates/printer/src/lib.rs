@@ -11,4 +11,4 @@ mod service;
 mod sink;
 
 pub use options::DataStoreOptions;
-pub use service::{PrintTarget, Printer};
+pub use service::{PrintStart, PrintTarget, Printer};

@@ -1,6 +1,6 @@
 //! The handle that operations and other components hold.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use fwhost::{FwHost, HostEvent, PrintState, SubscriberId};
 use protocol::error::ApiResult;
@@ -14,6 +14,26 @@ use crate::sink::ConnectionSink;
 pub struct Printer {
     /// The link to the firmware host.
     pub host: FwHost,
+    on_start: OnceLock<StartListener>,
+}
+
+type StartListener = Box<dyn Fn(PrintStart<'_>) + Send + Sync>;
+
+/// A start of a print through us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PrintStart<'a> {
+    /// The firmware host is about to be asked.
+    Asked {
+        /// Path relative to the gcode root.
+        filename: &'a str,
+        /// Who wants it, when that is known.
+        user: Option<&'a str>,
+    },
+    /// It refused.
+    Refused {
+        /// Path relative to the gcode root.
+        filename: &'a str,
+    },
 }
 
 /// A file to print, relative to the gcode root.
@@ -54,7 +74,7 @@ impl Printer {
         connections.on_close(move |connection| link.unsubscribe(SubscriberId(connection.id.0)));
         let link = host.clone();
         connections.on_revoke(move |connection| link.unsubscribe(SubscriberId(connection.id.0)));
-        Arc::new(Self { host })
+        Arc::new(Self { host, on_start: OnceLock::new() })
     }
 
     /// The job's file while it is printing or paused on a ready printer: it must not be changed.
@@ -72,12 +92,28 @@ impl Printer {
         ready && self.host.print_stats().is_some_and(|stats| !matches!(stats.state, PrintState::Printing | PrintState::Paused))
     }
 
-    /// Starts a print; the answer comes when the firmware host has opened the file.
+    /// Calls `listener` at every start of a print through us. The first listener stays the only one.
+    pub fn on_start(&self, listener: impl Fn(PrintStart<'_>) + Send + Sync + 'static) {
+        // A second one cannot be: the server is built once.
+        let _ = self.on_start.set(Box::new(listener));
+    }
+
+    /// Starts a print for a user; the answer comes when the firmware host has opened the file.
     ///
     /// # Errors
     /// What the firmware host says.
-    pub async fn start_print(&self, target: &PrintTarget) -> ApiResult<()> {
-        self.host.gcode(&target.gcode(), false).await
+    pub async fn start_print(&self, target: &PrintTarget, user: Option<&str>) -> ApiResult<()> {
+        let tell = |start: PrintStart<'_>| {
+            if let Some(listener) = self.on_start.get() {
+                listener(start);
+            }
+        };
+        tell(PrintStart::Asked { filename: &target.0, user });
+        let started = self.host.gcode(&target.gcode(), false).await;
+        if started.is_err() {
+            tell(PrintStart::Refused { filename: &target.0 });
+        }
+        started
     }
 
     /// Subscribes the connection of a call.

@@ -10,6 +10,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::announcement::{AnnouncementEntries, AnnouncementId};
+use crate::jobs::{HistoryChange, QueueChange};
 use crate::webcam::WebcamList;
 use crate::{Frame, dual, envelope, vocabulary};
 
@@ -26,6 +27,10 @@ pub enum Event {
     GcodeResponse(Arc<str>),
     /// Something changed in a file root.
     FilelistChanged(FilelistChange),
+    /// A job began or ended.
+    HistoryChanged(Box<HistoryChange>),
+    /// The job queue or its state changed.
+    JobQueueChanged(QueueChange),
     /// An agent came, went, or has something to say.
     Agent(AgentEvent),
     /// A webcam was added, changed or removed: all of them, as they are now.
@@ -121,6 +126,8 @@ impl Event {
             Self::FwhostDisconnected => "notify_fwhost_disconnected",
             Self::GcodeResponse(_) => "notify_gcode_response",
             Self::FilelistChanged(_) => "notify_filelist_changed",
+            Self::HistoryChanged(_) => "notify_history_changed",
+            Self::JobQueueChanged(_) => "notify_job_queue_changed",
             Self::Agent(_) => "notify_agent_event",
             Self::WebcamsChanged(_) => "notify_webcams_changed",
             Self::AnnouncementUpdate(_) => "notify_announcement_update",
@@ -146,6 +153,8 @@ impl Event {
             Self::FwhostReady | Self::FwhostShutdown | Self::FwhostDisconnected => None,
             Self::GcodeResponse(line) => dual::to_vec(&[line]).ok(),
             Self::FilelistChanged(change) => dual::to_vec(&[change]).ok(),
+            Self::HistoryChanged(change) => dual::to_vec(&[change]).ok(),
+            Self::JobQueueChanged(change) => dual::to_vec(&[change]).ok(),
             // What an agent says is its own, so no names are added to it.
             Self::Agent(event) => serde_json::to_vec(&[event]).ok(),
             Self::WebcamsChanged(list) => dual::to_vec(&[list]).ok(),

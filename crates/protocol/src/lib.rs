@@ -8,6 +8,7 @@ pub mod dual;
 pub mod envelope;
 pub mod error;
 pub mod event;
+pub mod jobs;
 pub mod raw;
 pub mod state;
 pub mod status;

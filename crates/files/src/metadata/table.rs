@@ -79,7 +79,15 @@ impl Table {
     pub(crate) fn put(&self, path: &RelPath, record: Record) {
         let key = Key::of(path);
         self.write(move |conn| {
-            let sql = format!("INSERT OR REPLACE INTO gcode_metadata (folder, name, {COLUMNS}) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9)");
+            // A new look at the same file does not make its last print undone.
+            let same = "CASE WHEN size = excluded.size AND modified_ns = excluded.modified_ns THEN";
+            let sql = format!(
+                "INSERT INTO gcode_metadata (folder, name, {COLUMNS}) VALUES (?1,?2,?3,?4,?5,?6,?7,?8,?9)
+                 ON CONFLICT DO UPDATE SET size = excluded.size, modified_ns = excluded.modified_ns, inode = excluded.inode,
+                   document = excluded.document, objects_done = excluded.objects_done,
+                   print_start_time = {same} coalesce(excluded.print_start_time, print_start_time) ELSE excluded.print_start_time END,
+                   job_id = {same} coalesce(excluded.job_id, job_id) ELSE excluded.job_id END"
+            );
             let Record { stamp: Stamp { size, modified_ns, inode }, document, objects_done, print_start_time, job_id } = record;
             let (size, inode) = (size.cast_signed(), inode.cast_signed());
             conn.prepare_cached(&sql)?.execute(params![
@@ -93,6 +101,16 @@ impl Table {
                 print_start_time,
                 job_id
             ])?;
+            Ok(())
+        });
+    }
+
+    /// Takes down the last print of a file; nothing happens when there is no record of the file.
+    pub(crate) fn printed(&self, path: &RelPath, start_time: f64, job_id: String) {
+        let key = Key::of(path);
+        self.write(move |conn| {
+            let sql = "UPDATE gcode_metadata SET print_start_time = ?3, job_id = ?4 WHERE folder = ?1 AND name = ?2";
+            conn.execute(sql, params![key.folder, key.name, start_time, job_id])?;
             Ok(())
         });
     }
@@ -210,6 +228,21 @@ mod tests {
         table.remove_tree(&path("neu"));
         table.remove(&path("ü0/d.gcode"));
         assert_eq!(table.stamps().into_keys().collect::<Vec<_>>(), ["ü-/e.gcode"]);
+    }
+
+    #[test]
+    fn the_last_print_is_kept_as_long_as_the_file_is_the_same() {
+        let table = Table::new(Store::in_memory(&[SCHEMA]).unwrap());
+        let unprinted = |size| Record { print_start_time: None, job_id: None, ..sample(size) };
+        let last = || table.get(&path("x/a.gcode")).map(|record| (record.print_start_time, record.job_id));
+        table.printed(&path("x/a.gcode"), 1.0, "000001".into());
+        assert_eq!(last(), None);
+        table.put(&path("x/a.gcode"), unprinted(1));
+        table.printed(&path("x/a.gcode"), 2.5, "000002".into());
+        table.put(&path("x/a.gcode"), unprinted(1));
+        assert_eq!(last(), Some((Some(2.5), Some("000002".into()))), "scanned again");
+        table.put(&path("x/a.gcode"), unprinted(2));
+        assert_eq!(last(), Some((None, None)), "another file of that name");
     }
 
     #[test]

@@ -14,6 +14,9 @@ use crate::path::RelPath;
 use crate::refusal::Refusal;
 use crate::root::GCODES;
 
+/// Seconds within which two times of modification are the same: programs round them differently.
+const SAME_TIME: f64 = 0.01;
+
 impl Files {
     /// The metadata of a gcode file, named relative to `gcodes`. A file that changed since its scan, or has none yet, is scanned first.
     ///
@@ -73,6 +76,40 @@ impl Files {
             Ok(details.collect())
         })
         .await
+    }
+
+    /// For the job history: the metadata of a file that is kept, as a JSON object without what the history itself adds. None when there is none
+    /// or the file changed since.
+    pub async fn kept_metadata(self: &Arc<Self>, filename: String) -> Option<String> {
+        let (_, record) = self.look(filename).await.ok()?;
+        record.map(|record| record.document.into_string())
+    }
+
+    /// For the job history: takes down that a file was printed.
+    pub async fn printed(self: &Arc<Self>, filename: String, start_time: f64, job_id: String) {
+        let files = self.clone();
+        // Cannot fail: a path outside of the root has no record.
+        let _ = blocking(move || {
+            files.metadata.printed(&files.gcode_path(&filename)?.relative, start_time, job_id);
+            Ok(())
+        })
+        .await;
+    }
+
+    /// For jobs: for each file (relative to `gcodes`), whether it is there with this size in bytes and this time of modification in Unix seconds.
+    /// What is none is not compared.
+    pub async fn unchanged(self: &Arc<Self>, list: Vec<(String, Option<u64>, Option<f64>)>) -> Vec<bool> {
+        let (files, count) = (self.clone(), list.len());
+        let looked = blocking(move || {
+            let is_same = |(filename, size, modified): &(String, Option<u64>, Option<f64>)| {
+                let path = files.gcode_path(filename).ok()?;
+                let found = std::fs::metadata(path.real).ok().filter(std::fs::Metadata::is_file)?;
+                let time = found.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs_f64();
+                Some(size.is_none_or(|size| size == found.len()) && modified.is_none_or(|before| (before - time).abs() < SAME_TIME))
+            };
+            Ok(list.iter().map(|file| is_same(file).unwrap_or(false)).collect())
+        });
+        looked.await.unwrap_or_else(|_| vec![false; count])
     }
 
     /// Lets metadata follow a change; ready when what clients will ask for is there. Called without the lock of all changes.

@@ -152,16 +152,31 @@ impl Upload for Arriving {
 async fn finish(upload: Arriving, call: Arc<Call>) -> Result<Uploaded, ApiError> {
     let Arriving { files, form, part, share, .. } = upload;
     let FilePart { name, writer } = part.ok_or_else(|| ApiError::bad_request("Multipart filename omitted"))?;
-    let start = may_start(&files, &form);
+    let print = print_wish(&files, &form);
     let here = files.clone();
     let placed = writer.finish(Box::new(move |spooled| placing(&here).put(&form, &name, spooled))).await?;
     drop(share);
-    complete(&files, placed, start, &call).await
+    complete(&files, placed, print, &call).await
+}
+
+/// What an upload wants of the printer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PrintWish {
+    /// Nothing.
+    None,
+    /// A start.
+    Start,
+    /// A start, but the printer cannot.
+    Later,
 }
 
 /// Whether a start is asked for and possible. That counts before the file is in place: what a job does meanwhile is its own affair.
-fn may_start(files: &Files, form: &UploadForm) -> bool {
-    form.print && files.print.can_start()
+fn print_wish(files: &Files, form: &UploadForm) -> PrintWish {
+    match (form.print, form.print && files.print.can_start()) {
+        (false, _) => PrintWish::None,
+        (true, true) => PrintWish::Start,
+        (true, false) => PrintWish::Later,
+    }
 }
 
 fn placing(files: &Files) -> Place<'_> {
@@ -176,16 +191,18 @@ fn placing(files: &Files) -> Place<'_> {
 }
 
 /// What follows when the file is in its place: metadata, start, notification, answer.
-async fn complete(files: &Arc<Files>, mut placed: Placed, start: bool, call: &Arc<Call>) -> Result<Uploaded, ApiError> {
+async fn complete(files: &Arc<Files>, mut placed: Placed, print: PrintWish, call: &Arc<Call>) -> Result<Uploaded, ApiError> {
     let change = FilelistChange { action: FileAction::CreateFile, item: placed.item.clone(), source_item: None };
     files.followed(&change).await;
     placed.item = files.item_now(&placed.path, placed.item).await;
     let is_gcode = placed.path.root.name == GCODES && kind::is_gcode(&placed.item.path);
-    let started = is_gcode && start && start_print(files, &placed, call).await;
+    let started = is_gcode && print == PrintWish::Start && start_print(files, &placed, call).await;
+    let may_queue = is_gcode && print != PrintWish::None && !started && files.settings.options.queue_gcode_uploads;
+    let queued = may_queue && queue_print(files, &placed, call).await;
     let result = UploadResult {
         item: placed.item,
         print_started: is_gcode.then_some(started),
-        print_queued: is_gcode.then_some(false),
+        print_queued: is_gcode.then_some(queued),
         action: FileAction::CreateFile,
     };
     files.announce_after(call, FileAction::CreateFile, result.item.clone(), None);
@@ -199,6 +216,16 @@ async fn start_print(files: &Files, placed: &Placed, call: &Arc<Call>) -> bool {
         Ok(()) => true,
         Err(error) => {
             tracing::warn!(file = placed.item.path, %error, "the uploaded file was not started");
+            false
+        }
+    }
+}
+
+async fn queue_print(files: &Files, placed: &Placed, call: &Arc<Call>) -> bool {
+    match files.print.queue(placed.item.path.clone(), call.clone()).await {
+        Ok(()) => true,
+        Err(error) => {
+            tracing::warn!(file = placed.item.path, %error, "the uploaded file was not queued");
             false
         }
     }

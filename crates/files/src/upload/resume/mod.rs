@@ -29,7 +29,7 @@ use super::form::UploadForm;
 use super::place::Placed;
 use super::spool::Share;
 use super::writer::save_failed;
-use super::{check_access, complete, may_start, placing, too_many};
+use super::{check_access, complete, placing, print_wish, too_many};
 use crate::service::{Files, blocking};
 use append::{Appender, Ended};
 use model::{Answer, Record};
@@ -323,14 +323,14 @@ impl Append for Appending {
 
 async fn finish(appending: Appending, call: Arc<Call>) -> Result<UploadStatus, ApiError> {
     let Appending { files, upload, form, name, share, appender, .. } = appending;
-    let start = may_start(&files, &form);
+    let print = print_wish(&files, &form);
     let here = files.clone();
     let ended = appender.finish(Box::new(move |spooled| placing(&here).put(&form, &name, spooled))).await;
     drop(share);
     files.resumables.prune();
     let Ended { turn, placed } = ended?;
     if let Some(placed) = placed {
-        let uploaded = complete(&files, placed, start, &call).await?;
+        let uploaded = complete(&files, placed, print, &call).await?;
         let body = String::from_utf8_lossy(&uploaded.body).into_owned();
         note_answer(upload, Answer { path: uploaded.path, body }).await;
     }
