@@ -20,6 +20,7 @@ mod faults;
 mod files;
 mod golden;
 mod harness;
+mod history;
 mod hostile;
 mod http;
 mod jobs;
