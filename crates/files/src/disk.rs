@@ -51,6 +51,16 @@ impl TempFile {
     }
 }
 
+impl io::Write for TempFile {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        self.file.write(data)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
 impl Drop for TempFile {
     fn drop(&mut self) {
         if let Some(path) = &self.path

@@ -48,5 +48,5 @@ pub use settings::{
 };
 pub use upload::{
     MAX_KEPT_ANSWERS, MAX_OPEN_UPLOADS, MAX_PARALLEL_UPLOADS, MAX_RESERVED_FILES, MULTIPART_OVERHEAD, SPACE_LEFT_FREE, UPLOAD_LIFETIME,
-    UploadResult,
+    UploadResult, unpack_ufp,
 };

@@ -28,6 +28,7 @@ pub const TARGETS: &[Target] = &[
     ("thumbnail_jpg", thumbnail_jpg),
     ("thumbnail_qoi", thumbnail_qoi),
     ("templates", templates),
+    ("ufp", ufp),
 ];
 
 /// All targets.
@@ -203,4 +204,16 @@ fn assert_is_json(text: &[u8]) {
 
 fn find(haystack: &[u8], needle: &[u8]) -> bool {
     haystack.windows(needle.len()).any(|window| window == needle)
+}
+
+/// A UFP container gives a gcode file within the limit, or an error of the client's that says something.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn ufp(data: &[u8]) {
+    const LIMIT: u64 = 256 * 1024;
+    match files::unpack_ufp(data, LIMIT) {
+        Ok((gcode, _)) => assert!(gcode.len() as u64 <= LIMIT, "no more than allowed comes out"),
+        Err(error) => assert!(matches!(error.kind.http_status(), 400 | 413) && !error.message.is_empty()),
+    }
 }

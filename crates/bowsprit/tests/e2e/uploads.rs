@@ -79,6 +79,44 @@ async fn forms_that_are_none() {
     only(&server, &[]).await;
 }
 
+/// Parts with forged heads. Whatever is refused is the client's fault and leaves nothing.
+#[tokio::test]
+async fn forged_parts() {
+    let server = TestServer::without_printer().await;
+    let part = |head: &str| format!("--B\r\n{head}\r\n\r\nG28\r\n").into_bytes();
+    let end = b"--B--\r\n".to_vec();
+    let file = part("Content-Disposition: form-data; name=\"file\"; filename=\"a.gcode\"");
+    let nested = part("Content-Disposition: form-data; name=\"file\"\r\nContent-Type: multipart/mixed; boundary=C");
+    let bodies = [
+        ("no disposition", vec![part("Content-Type: text/plain"), end.clone()]),
+        ("folded", vec![part("Content-Disposition: form-data; name=\"file\";\r\n filename=\"a.gcode\""), end.clone()]),
+        ("another name", vec![part("Content-Disposition: form-data; name=\"file\\0\"; filename=\"a.gcode\""), end.clone()]),
+        ("no name", vec![part("Content-Disposition: form-data; filename=\"a.gcode\""), end.clone()]),
+        ("a path in the name", vec![part("Content-Disposition: form-data; name=\"file\"; filename=\"../../a\""), end.clone()]),
+        ("a header without a colon", vec![part("Content-Disposition"), end.clone()]),
+        ("twice", vec![file.clone(), file.clone(), end.clone()]),
+        ("nested", vec![nested, end]),
+        ("no end", vec![file]),
+        ("another boundary", vec![b"--C\r\n\r\n\r\n--C--\r\n".to_vec()]),
+    ];
+    for (what, body) in bodies {
+        let reply = server
+            .http()
+            .send("POST", "/server/files/upload", &[("Content-Type", "multipart/form-data; boundary=B")], &body.concat())
+            .await;
+        let (status, message) = reply.error();
+        assert!((400..500).contains(&status) && !message.is_empty(), "{what}: {status} {message}");
+    }
+    for kind in ["multipart/form-data", "multipart/form-data; boundary=", "multipart/mixed; boundary=B", ""] {
+        assert_eq!(
+            server.http().send("POST", "/server/files/upload", &[("Content-Type", kind)], b"--B--\r\n").await.error().0,
+            400,
+            "{kind}"
+        );
+    }
+    only(&server, &[]).await;
+}
+
 #[tokio::test]
 async fn names_of_any_script_are_kept() {
     let server = TestServer::without_printer().await;

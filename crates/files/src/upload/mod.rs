@@ -26,6 +26,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::kind;
+use crate::library::RootPath;
 use crate::root::GCODES;
 use crate::service::Files;
 use form::UploadForm;
@@ -37,6 +38,7 @@ pub(crate) use spool::SPOOL_FOLDER;
 pub use spool::{MAX_PARALLEL_UPLOADS, SPACE_LEFT_FREE};
 pub(crate) use spool::{Share, Spool};
 pub(crate) use ufp::MAX_THUMBNAIL_BYTES;
+pub use ufp::unpack_ufp;
 use writer::Writer;
 pub(crate) use writer::save_failed;
 
@@ -188,6 +190,12 @@ fn placing(files: &Files) -> Place<'_> {
         spool: &files.spool,
         max_size: files.settings.max_upload_size,
     }
+}
+
+/// Unpacks a container that another program has put among the gcode files and removes it; gives the path of its gcode file. A broken one
+/// stays where it is. Blocks; called without the lock of all changes.
+pub(crate) fn unpack_found(files: &Files, container: &RootPath) -> Result<RootPath, ApiError> {
+    placing(files).put_found(container).map(|placed| placed.path)
 }
 
 /// What follows when the file is in its place: metadata, start, notification, answer.

@@ -1,6 +1,6 @@
 //! From a finished temporary file to its place: steps 5 and 7 to 12 of wire/2-files-jobs.md section 1.3. Blocks.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -69,6 +69,17 @@ impl Place<'_> {
         // The part `path` is made when it is missing, the folders in the file's own name are not.
         let is_made = target.file.parent() == target.folder;
         if is_made || path.real.parent().is_some_and(Path::is_dir) { Ok(()) } else { Err(no_folder(&target)) }
+    }
+
+    /// As [`Place::put`] for a container that is among the gcode files already; it is removed.
+    pub(crate) fn put_found(&self, container: &RootPath) -> Result<Placed, ApiError> {
+        let file = File::open(&container.real).map_err(|error| save_failed(&error))?;
+        let Unpacked { gcode, thumbnail } = ufp::unpack(&file, self.spool, self.max_size)?;
+        let placed = self.put_file(&UploadForm::default(), &with_gcode_extension(container.relative.as_str()), gcode, thumbnail)?;
+        let _changes = self.changes.blocking_lock();
+        fs::remove_file(&container.entry).map_err(|error| save_failed(&error))?;
+        self.own.left(container.place(), Seen::Absent);
+        Ok(placed)
     }
 
     fn put_file(&self, form: &UploadForm, file_name: &str, temp: TempFile, thumbnail: Option<TempFile>) -> Result<Placed, ApiError> {

@@ -350,6 +350,43 @@ fn container(members: &[(&str, &[u8])]) -> Vec<u8> {
     zip.finish().unwrap().into_inner()
 }
 
+/// The container with another size wherever it says `size`.
+fn lying(container: &[u8], size: u32, told: u32) -> Vec<u8> {
+    let mut container = container.to_vec();
+    for at in 0..container.len() - 3 {
+        if container[at..at + 4] == size.to_le_bytes() {
+            container[at..at + 4].copy_from_slice(&told.to_le_bytes());
+        }
+    }
+    container
+}
+
+/// Whatever is cut off or changed, nothing but a file that passed its own checksum comes out.
+#[test]
+fn a_container_that_was_cut_or_changed_gives_its_file_or_nothing() {
+    let model: Vec<u8> = (0..75_u32).flat_map(u32::to_le_bytes).collect();
+    let good = container(&[("3D/model.gcode", &model), ("Metadata/thumbnail.png", b"png")]);
+    assert_eq!(super::unpack_ufp(&good, 1 << 20).unwrap(), (model.clone(), Some(b"png".to_vec())));
+    assert_eq!(super::unpack_ufp(&good, 100).unwrap_err().kind, ErrorKind::TooLarge);
+    let size = u32::try_from(model.len()).unwrap();
+    for told in [0, 1, size - 1, size + 1, u32::MAX - 1] {
+        match super::unpack_ufp(&lying(&good, size, told), 1 << 20) {
+            Ok((gcode, _)) => assert!(gcode == model, "{told}: sizes are not believed"),
+            Err(error) => assert_eq!(error.kind, ErrorKind::BadRequest, "{told}"),
+        }
+    }
+    for at in 0..good.len() {
+        let mut changed = good.clone();
+        changed[at] ^= 0x41;
+        for bytes in [&good[..at], &changed] {
+            match super::unpack_ufp(bytes, 1 << 20) {
+                Ok((gcode, _)) => assert!(gcode == model, "byte {at}"),
+                Err(error) => assert!(matches!(error.kind, ErrorKind::BadRequest | ErrorKind::TooLarge), "{}", error.message),
+            }
+        }
+    }
+}
+
 async fn upload_bytes(bench: &Bench, name: &str, content: Vec<u8>, fields: &[(&str, &str)]) -> Result<rpc::transfer::Uploaded, ApiError> {
     let mut upload = bench.begin();
     for (name, value) in fields {

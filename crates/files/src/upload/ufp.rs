@@ -3,7 +3,7 @@
 //! Names in the container are only compared, never used as paths. Source: wire/2-files-jobs.md section 1.3.
 
 use std::fs::File;
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Cursor, Read, Seek, Write};
 
 use protocol::{ApiError, ErrorKind};
 use zip::read::{Config, ZipFile, ZipReadOptions};
@@ -19,13 +19,15 @@ const THUMBNAIL: &str = "Metadata/thumbnail.png";
 
 /// Members that are looked at; a container has about ten.
 const MAX_MEMBERS: usize = 1000;
+/// Bytes that are unpacked at a time.
+const PIECE: usize = 64 * 1024;
 /// Largest picture that is kept, in bytes.
 pub(crate) const MAX_THUMBNAIL_BYTES: u64 = 8 * 1024 * 1024;
 
 /// What a container held, not yet synced.
-pub(crate) struct Unpacked {
-    pub(crate) gcode: TempFile,
-    pub(crate) thumbnail: Option<TempFile>,
+pub(crate) struct Unpacked<W = TempFile> {
+    pub(crate) gcode: W,
+    pub(crate) thumbnail: Option<W>,
 }
 
 /// Unpacks a container; `limit` is the largest gcode file in bytes.
@@ -33,7 +35,23 @@ pub(crate) struct Unpacked {
 /// # Errors
 /// 400 when it is no container or has no gcode file, 413 over the limit, 507 when the disk is full.
 pub(crate) fn unpack(container: &File, spool: &Spool, limit: u64) -> Result<Unpacked, ApiError> {
-    let reader = || BufReader::new(container);
+    unpack_to(&|| BufReader::new(container), &|| spool.create(), limit)
+}
+
+/// Unpacks a container in memory, for the fuzzer: the gcode file, and the picture if there is one.
+///
+/// # Errors
+/// As for an upload.
+pub fn unpack_ufp(container: &[u8], limit: u64) -> Result<(Vec<u8>, Option<Vec<u8>>), ApiError> {
+    let Unpacked { gcode, thumbnail } = unpack_to(&|| Cursor::new(container), &|| Ok(Vec::new()), limit)?;
+    Ok((gcode, thumbnail))
+}
+
+fn unpack_to<R: Read + Seek, W: Write>(
+    reader: &dyn Fn() -> R,
+    make: &dyn Fn() -> io::Result<W>,
+    limit: u64,
+) -> Result<Unpacked<W>, ApiError> {
     let mut archive = ZipIterable::try_new(reader(), Config::default()).map_err(|error| broken(&error))?;
     let mut members = archive.files_with_reader(reader(), ZipReadOptions::new()).map_err(|error| broken(&error))?;
     let (mut gcode, mut thumbnail) = (None, None);
@@ -43,10 +61,10 @@ pub(crate) fn unpack(container: &File, spool: &Spool, limit: u64) -> Result<Unpa
         // Some programs write the names with a slash before them.
         let name = member.name_raw().strip_prefix(b"/").unwrap_or(member.name_raw()).to_owned();
         if gcode.is_none() && name == GCODE.as_bytes() {
-            gcode = Some(extract(&mut member, spool, limit)?);
+            gcode = Some(extract(&mut member, make, limit)?);
         } else if thumbnail.is_none() && name == THUMBNAIL.as_bytes() {
             // A picture that is too large or damaged is no reason to lose the print.
-            thumbnail = extract(&mut member, spool, MAX_THUMBNAIL_BYTES).map_err(|error| tracing::warn!(%error, "UFP: no thumbnail")).ok();
+            thumbnail = extract(&mut member, make, MAX_THUMBNAIL_BYTES).map_err(|error| tracing::warn!(%error, "UFP: no thumbnail")).ok();
         }
     }
     let gcode = gcode.ok_or_else(|| ApiError::bad_request(format!("Invalid UFP file: it has no {GCODE}")))?;
@@ -54,22 +72,32 @@ pub(crate) fn unpack(container: &File, spool: &Spool, limit: u64) -> Result<Unpa
 }
 
 /// Copies a member out. What the container says of its size is not believed.
-fn extract<R: Read>(member: &mut ZipFile<'_, R>, spool: &Spool, limit: u64) -> Result<TempFile, ApiError> {
-    let mut temp = spool.create().map_err(|error| save_failed(&error))?;
-    let size = io::copy(&mut member.take(limit.saturating_add(1)), &mut temp.file).map_err(|error| match error.kind() {
-        // These come from the container; all others come from the disk.
-        io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput | io::ErrorKind::UnexpectedEof | io::ErrorKind::Other => {
-            ApiError::bad_request(format!("Invalid UFP file: {error}"))
+fn extract<R: Read, W: Write>(member: &mut ZipFile<'_, R>, make: &dyn Fn() -> io::Result<W>, limit: u64) -> Result<W, ApiError> {
+    let mut out = make().map_err(|error| save_failed(&error))?;
+    let checksum = member.crc32();
+    let mut content = member.take(limit.saturating_add(1));
+    let mut piece = vec![0; PIECE];
+    let mut size = 0;
+    loop {
+        // What cannot be read is the container's fault, what cannot be written the disk's.
+        let read = content.read(&mut piece).map_err(|error| ApiError::bad_request(format!("Invalid UFP file: {error}")))?;
+        if read == 0 {
+            break;
         }
-        _ => save_failed(&error),
-    })?;
+        out.write_all(&piece[..read]).map_err(|error| save_failed(&error))?;
+        size += read as u64;
+    }
+    // A member that says it is empty is not read, so its checksum is not compared.
+    if size == 0 && checksum != 0 {
+        return Err(ApiError::bad_request("Invalid UFP file: the size of a member is wrong"));
+    }
     if size > limit {
         return Err(ApiError::new(
             ErrorKind::TooLarge,
             format!("The UFP file unpacks to more than the limit of {limit} bytes (max_upload_size)"),
         ));
     }
-    Ok(temp)
+    Ok(out)
 }
 
 fn broken(error: &ZipError) -> ApiError {

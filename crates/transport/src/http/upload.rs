@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use bytes::Bytes;
-use futures_util::stream;
+use futures_util::{Stream, StreamExt, stream};
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use hyper::body::Incoming;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
@@ -51,17 +51,19 @@ async fn feed(upload: &mut dyn Upload, headers: &HeaderMap, body: Incoming) -> R
     let content_type = headers.get(header::CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or("");
     let boundary = multer::parse_boundary(content_type)
         .map_err(|_| ApiError::bad_request("Upload needs a body of type multipart/form-data with a boundary"))?;
+    let pieces = stream::unfold(body, |mut body| async move { Some((next_piece(&mut body, BODY_TIMEOUT).await.transpose()?, body)) });
+    feed_pieces(upload, boundary, pieces).await
+}
+
+async fn feed_pieces(
+    upload: &mut dyn Upload,
+    boundary: String,
+    pieces: impl Stream<Item = Result<Bytes, ApiError>> + Send,
+) -> Result<(), ApiError> {
     // The parser gathers the head of a part whole, however long it is: so bytes are counted while it looks for one.
     let head = Arc::new(AtomicUsize::new(0));
     let counted = head.clone();
-    let pieces = stream::unfold(body, move |mut body| {
-        let counted = counted.clone();
-        async move {
-            let piece = next_piece(&mut body, BODY_TIMEOUT).await.transpose()?;
-            let piece = piece.and_then(|piece| within_head(&counted, piece));
-            Some((piece.map_err(Broken), body))
-        }
-    });
+    let pieces = pieces.map(move |piece| piece.and_then(|piece| within_head(&counted, piece)).map_err(Broken));
     let mut form = multer::Multipart::new(Box::pin(pieces), boundary);
     loop {
         head.store(0, Ordering::Relaxed);
@@ -131,7 +133,88 @@ fn broken(error: multer::Error) -> ApiError {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+    use rpc::transfer::Boxed;
+
     use super::*;
+
+    /// Takes everything and remembers how much.
+    #[derive(Default)]
+    struct Taken {
+        files: usize,
+        bytes: usize,
+    }
+
+    impl Upload for Taken {
+        fn field(&mut self, _: &str, value: String) -> Result<(), ApiError> {
+            self.bytes += value.len();
+            Ok(())
+        }
+
+        fn start_file<'a>(&'a mut self, _: &'a str) -> Boxed<'a, Result<(), ApiError>> {
+            self.files += 1;
+            Box::pin(async { Ok(()) })
+        }
+
+        fn chunk(&mut self, data: Bytes) -> Boxed<'_, Result<(), ApiError>> {
+            self.bytes += data.len();
+            Box::pin(async { Ok(()) })
+        }
+
+        fn finish(self: Box<Self>, _: Arc<Call>) -> Boxed<'static, Result<Uploaded, ApiError>> {
+            Box::pin(async { Err(ApiError::internal("not asked for")) })
+        }
+    }
+
+    /// Feeds a body in pieces of this size.
+    fn fed(body: &[u8], size: usize) -> (Result<(), ApiError>, Taken) {
+        let mut taken = Taken::default();
+        let pieces: Vec<_> = body.chunks(size.max(1)).map(|piece| Ok(Bytes::copy_from_slice(piece))).collect();
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        (runtime.block_on(feed_pieces(&mut taken, "B".into(), stream::iter(pieces))), taken)
+    }
+
+    /// What forms, and their forgeries, are made of.
+    fn fragment() -> impl Strategy<Value = Vec<u8>> {
+        let text = |text: &'static str| Just(text.as_bytes().to_vec());
+        prop_oneof![
+            text("--B\r\n"),
+            text("--B--\r\n"),
+            text("--B"),
+            text("\r\n"),
+            text("\r\n\r\n"),
+            text("Content-Disposition: form-data; name=\"file\"; filename=\"a.gcode\"\r\n\r\n"),
+            text("Content-Disposition: form-data; name=\"root\"\r\n\r\n"),
+            text("Content-Disposition: form-data;\r\n name=\"file\"\r\n\r\n"),
+            text("Content-Disposition: form-data; name=file; name=\"path\"; filename*=UTF-8''%00\r\n\r\n"),
+            text("Content-Type: multipart/mixed; boundary=B\r\n\r\n"),
+            text("G28\r\n"),
+            prop::collection::vec(any::<u8>(), 0..20),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn any_form_is_taken_or_refused_as_the_clients_fault(parts in prop::collection::vec(fragment(), 0..16), size in 1..40_usize) {
+            let body = parts.concat();
+            let (result, taken) = fed(&body, size);
+            prop_assert!(taken.bytes <= body.len(), "nothing is made up");
+            if let Err(error) = result {
+                prop_assert!((400..500).contains(&error.kind.http_status()), "{}", error.message);
+                prop_assert!(!error.message.is_empty());
+            }
+        }
+
+        #[test]
+        fn what_is_in_a_good_form_arrives_whole(content in prop::collection::vec(any::<u8>(), 0..400), size in 1..64_usize) {
+            let head = b"--B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"a\"\r\n\r\n";
+            prop_assume!(!content.windows(5).any(|window| window == b"\r\n--B"));
+            let body = [&head[..], &content, b"\r\n--B--\r\n"].concat();
+            let (result, taken) = fed(&body, size);
+            prop_assert!(result.is_ok());
+            prop_assert_eq!((taken.files, taken.bytes), (1, content.len()));
+        }
+    }
 
     #[test]
     fn heads_are_bounded_and_contents_are_not() {
