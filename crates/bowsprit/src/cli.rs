@@ -35,6 +35,8 @@ pub enum Command {
     ConfigReference,
     /// Prints the metadata of sliced files, one JSON object a line.
     Metadata(MetadataArgs),
+    /// Takes over users, settings of front ends and other records of an existing installation.
+    Import(ImportArgs),
 }
 
 /// Flags of `serve`.
@@ -123,6 +125,17 @@ pub struct MetadataArgs {
     /// Sliced files, anywhere.
     #[arg(required = true, value_name = "FILE")]
     pub files: Vec<PathBuf>,
+}
+
+/// Flags of `import`.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// Data folder or database file of the existing installation; it is only read, also while its server runs.
+    #[arg(long, value_name = "DIR|FILE")]
+    pub from: PathBuf,
+    /// Data folder to import into [default: as for serve].
+    #[arg(short, long, value_name = "DIR")]
+    pub datapath: Option<PathBuf>,
 }
 
 impl ServeArgs {

@@ -10,6 +10,7 @@ mod data_folder;
 mod demo;
 mod disk;
 mod host_paths;
+mod import;
 mod jobs;
 mod print_control;
 mod settings;
@@ -30,6 +31,7 @@ fn main() -> ExitCode {
         Some(Command::CheckConfig(args)) => commands::check_config::run(args),
         Some(Command::Contract(args)) => commands::contract::run(&args),
         Some(Command::Metadata(args)) => commands::metadata::run(&args),
+        Some(Command::Import(args)) => commands::import::run(&args),
         Some(Command::ConfigReference) => commands::reference::run(),
     };
     match outcome {

@@ -95,6 +95,9 @@ pub const DEFAULT_FEEDS: &[Pair] = &[APP_CORE, APP_FIRMWARE];
 /// Names of the file with the identity of the installation in the data folder.
 pub const IDENTITY_FILE: Pair = pair(".core.uuid", ".moonraker.uuid");
 
+/// Names of the database of other servers in `database/`; ours has a name of its own.
+pub const FOREIGN_DATABASE: Pair = pair("core-sql.db", "moonraker-sql.db");
+
 /// The database namespace of the server's own records; kept under the neutral name.
 pub const CORE_NAMESPACE: Pair = pair("core", "moonraker");
 

@@ -81,7 +81,7 @@ fn contents(conn: &Connection) -> Result<Contents, StoreError> {
 }
 
 /// Opens a file that nobody changes, without making any file beside it.
-fn open_unchanging(path: &Path) -> Result<Connection, StoreError> {
+pub(crate) fn open_unchanging(path: &Path) -> Result<Connection, StoreError> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
     Ok(Connection::open_with_flags(unchanging_uri(path), flags)?)
 }

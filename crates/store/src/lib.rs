@@ -16,6 +16,7 @@ mod backup;
 mod damage;
 mod error;
 mod files;
+mod foreign;
 pub mod inspect;
 mod job;
 mod migrate;
@@ -40,6 +41,7 @@ use rusqlite::Connection;
 
 pub use backup::{Contents, is_unfinished};
 pub use error::{ErrorKind, StoreError};
+pub use foreign::{Foreign, ForeignRecord};
 pub use migrate::{Migration, Schema};
 pub use namespace::{Access, Key, Namespace, Namespaces};
 pub use open::BUSY_TIMEOUT;

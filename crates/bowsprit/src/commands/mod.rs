@@ -2,6 +2,7 @@
 
 pub mod check_config;
 pub mod contract;
+pub mod import;
 pub mod metadata;
 pub mod reference;
 pub mod serve;

@@ -23,6 +23,7 @@ mod harness;
 mod history;
 mod hostile;
 mod http;
+mod import;
 mod jobs;
 mod process;
 mod resume;
