@@ -14,7 +14,7 @@ use zip::result::ZipError;
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-use crate::disk::TempFile;
+use crate::disk::{TempFile, open_resolved};
 use crate::library::{Library, Need, RootPath};
 use crate::list::FolderReader;
 use crate::refusal::{Refusal, system};
@@ -82,7 +82,7 @@ impl Plan {
         let mut archive = ZipWriter::new(BufWriter::new(file));
         for Member { name, real } in &self.members {
             // A file that went away meanwhile, or that we may not read, does not spoil the archive.
-            let Ok(source) = File::open(real) else { continue };
+            let Ok(source) = open_resolved(real) else { continue };
             let metadata = source.metadata()?;
             let options = SimpleFileOptions::default()
                 .compression_method(method)

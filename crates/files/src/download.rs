@@ -1,6 +1,5 @@
 //! Downloads: any readable file of a root, and the two logs that have fixed paths (wire/2-files-jobs.md section 1.4). Blocks.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -8,8 +7,8 @@ use parking_lot::Mutex;
 use protocol::ApiError;
 use protocol::vocabulary::ROUTES;
 use rpc::transfer::Download;
-use rustix::fs::{Mode, OFlags};
 
+use crate::disk::open_resolved;
 use crate::kind;
 use crate::library::{Library, Need};
 use crate::path::{PathFault, RequestPath};
@@ -77,14 +76,10 @@ pub(crate) fn open(library: &Library, logs: &LogPaths, path: &str) -> Result<Dow
 }
 
 fn open_file(real: &Path, asked: &str, name: &str) -> Result<Download, ApiError> {
-    // The path is resolved, so a link at its end was put there after the check. Not blocking: a pipe would wait for its writer.
-    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-    let file = rustix::fs::open(real, flags, Mode::empty()).map_err(|error| unreadable(asked, &error.into()))?;
-    let file = File::from(file);
+    // What a link that leads nowhere names is not there.
+    let refused = |error: io::Error| if real.exists() { unreadable(asked, &error) } else { missing(asked) };
+    let file = open_resolved(real).map_err(refused)?;
     let metadata = file.metadata().map_err(|error| unreadable(asked, &error))?;
-    if !metadata.is_file() {
-        return Err(ApiError::forbidden(format!("Not a file: {asked}")));
-    }
     Ok(Download {
         size: metadata.len(),
         modified: metadata.modified().unwrap_or(std::time::UNIX_EPOCH),
@@ -104,6 +99,7 @@ fn missing(path: &str) -> ApiError {
 
 fn unreadable(path: &str, error: &io::Error) -> ApiError {
     match error.kind() {
+        io::ErrorKind::InvalidInput => ApiError::forbidden(format!("Not a file: {path}")),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => missing(path),
         _ => ApiError::forbidden(format!("Cannot read {path}: {error}")),
     }

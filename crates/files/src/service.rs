@@ -11,6 +11,7 @@ use protocol::{ApiError, Event};
 use rpc::transfer::{Append, Boxed, Download, FileTransfer, NewUpload, Upload, UploadStatus};
 use rpc::{Call, Connections};
 use store::Store;
+use tokio::sync::Semaphore;
 
 use crate::disk;
 use crate::download::{self, Log, LogPaths};
@@ -31,6 +32,9 @@ mod metadata;
 
 /// Folders of the data folder that clients never see.
 const RESERVED_FOLDERS: &[&str] = &["database", "certs", "systemd", "backup"];
+
+/// Copies, moves and archives that write at the same time: more of them would only wait for the same disk.
+const MAX_LONG_CHANGES: usize = 2;
 
 /// Why there is no file manager.
 #[derive(Debug, thiserror::Error)]
@@ -63,6 +67,8 @@ pub struct Files {
     pub(crate) signal: Arc<Signal>,
     /// Held by everything that changes files, one after the other.
     pub(crate) changes: Arc<tokio::sync::Mutex<()>>,
+    /// Held by copies, moves and archives while they write aside.
+    pub(crate) long_changes: Semaphore,
     logs: LogPaths,
     connections: Arc<Connections>,
     warnings: Mutex<Vec<String>>,
@@ -95,6 +101,7 @@ impl Files {
             own: Arc::default(),
             signal: Arc::default(),
             changes: Arc::default(),
+            long_changes: Semaphore::new(MAX_LONG_CHANGES),
             logs: LogPaths::default(),
             connections,
             warnings: Mutex::default(),

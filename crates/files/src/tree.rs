@@ -1,29 +1,51 @@
-//! Copying a folder with everything in it: made aside, then renamed, so that nobody sees a part of it. Blocks.
+//! Copying a folder with everything in it: made aside, so that nobody sees a part of it. Blocks.
 
 use std::fs::{self, File};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::Path;
 
-use crate::disk::{copy_file, place_beside};
+use crate::disk::{Aside, copy_file};
 use crate::library::{Library, RootPath, is_own};
 use crate::list::{MAX_LIST_DEPTH, MAX_LISTED_FILES};
+use crate::metadata::Stamp;
 use crate::root::Permissions;
 
 /// Copies what clients may read of a folder. Links stay links.
 ///
 /// # Errors
 /// What the system says, and when the folder nests too deep or holds too much; nothing is left then.
-pub(crate) fn copy(library: &Library, source: &RootPath, target: &Path) -> io::Result<()> {
+pub(crate) fn copy(library: &Library, source: &RootPath, target: &Path) -> io::Result<Aside> {
     let readable = |path: &Path| library.permissions(&source.root, path) != Permissions::Nothing;
-    place_beside(target, |copy| Copier { keep: &readable, copied: 0 }.folder(&source.real, copy, 0))
+    Aside::make(target, |copy| Copier { keep: &readable, copied: 0 }.folder(&source.real, copy, 0))
 }
 
 /// Copies all of a folder, for a move across file systems. Links stay links.
 ///
 /// # Errors
 /// As [`copy`].
-pub(crate) fn copy_whole(source: &RootPath, target: &Path) -> io::Result<()> {
-    place_beside(target, |copy| Copier { keep: &|_| true, copied: 0 }.folder(&source.entry, copy, 0))
+pub(crate) fn copy_whole(source: &RootPath, target: &Path) -> io::Result<Aside> {
+    Aside::make(target, |copy| Copier { keep: &|_| true, copied: 0 }.folder(&source.entry, copy, 0))
+}
+
+/// A number that is another one when something in a file or folder has changed.
+///
+/// # Errors
+/// What the system says.
+pub(crate) fn fingerprint(path: &Path) -> io::Result<u64> {
+    let mut hasher = DefaultHasher::new();
+    let mut waiting = vec![path.to_owned()];
+    while let Some(path) = waiting.pop() {
+        let metadata = fs::symlink_metadata(&path)?;
+        let stamp = Stamp::of(&metadata);
+        (&path, stamp.size, stamp.modified_ns, stamp.inode).hash(&mut hasher);
+        if metadata.is_dir() {
+            let mut inner = fs::read_dir(&path)?.map(|entry| entry.map(|entry| entry.path())).collect::<io::Result<Vec<_>>>()?;
+            inner.sort();
+            waiting.append(&mut inner);
+        }
+    }
+    Ok(hasher.finish())
 }
 
 struct Copier<'k> {

@@ -79,7 +79,7 @@ async fn copies_archives_and_changes_of_folders_are_on_disk_before_their_answers
     let expected = [
         &[("mkdir", "/gcodes/dir\""), ("fsync", "/gcodes>"), answer][..],
         &[(WRITE, "/dir/.bowsprit-"), ("fsync", "/dir/.bowsprit-"), ("rename", "/dir/b.gcode\""), ("fsync", "/gcodes/dir>"), answer],
-        &[(WRITE, "/gcodes/.bowsprit-"), ("fsync", "/b.gcode>"), ("fsync", "/.bowsprit-copy/"), ("rename", "/gcodes/again\"")],
+        &[(WRITE, "/gcodes/.bowsprit-"), ("fsync", "/b.gcode>"), ("fsync", "/.bowsprit-copy-"), ("rename", "/gcodes/again\"")],
         &[("fsync", "/gcodes>"), answer],
         &[("rename", "/gcodes/c.gcode\""), ("fsync", "/gcodes>"), ("fsync", "/gcodes/dir>"), answer],
         &[(WRITE, ".bowsprit-"), ("fsync", ".bowsprit-"), ("rename", "/config/x.zip\""), ("fsync", "/config>"), answer],
@@ -119,11 +119,11 @@ async fn a_move_to_another_file_system_removes_the_source_last() {
     let uploaded = http.upload(Form::default().field("path", "usb").file("c.gcode", SLICED.as_bytes())).await;
     assert_eq!(uploaded.status, 201, "{}", uploaded.text());
     let expected = [
-        &[(WRITE, "/usb/.bowsprit-copy/"), ("fsync", "/usb/.bowsprit-copy/"), ("rename", "/usb/a.gcode\""), ("fsync", "/usb>")][..],
+        &[(WRITE, "/usb/.bowsprit-copy-"), ("fsync", "/usb/.bowsprit-copy-"), ("rename", "/usb/a.gcode\""), ("fsync", "/usb>")][..],
         &[("unlink", "/gcodes/a.gcode\""), ("fsync", "/gcodes>"), (SEND, "HTTP/1.1 200")],
         &[(WRITE, "/b.gcode"), ("fsync", "/b.gcode>"), ("rename", "/usb/dir\""), ("fsync", "/usb>")],
         &[("unlinkat", "b.gcode"), ("fsync", "/gcodes>"), (SEND, "HTTP/1.1 200")],
-        &[(WRITE, "/usb/.bowsprit-copy/"), ("fsync", "/usb/.bowsprit-copy/"), ("rename", "/usb/c.gcode\""), ("fsync", "/usb>")],
+        &[(WRITE, "/usb/.bowsprit-copy-"), ("fsync", "/usb/.bowsprit-copy-"), ("rename", "/usb/c.gcode\""), ("fsync", "/usb>")],
         &[(SEND, "HTTP/1.1 201")],
     ];
     assert_order(&steps(&mut server).await, &expected.concat());

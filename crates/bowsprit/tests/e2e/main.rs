@@ -28,6 +28,7 @@ mod jobs;
 mod process;
 mod resume;
 mod rpc;
+mod traversal;
 mod trouble;
 mod uploads;
 mod vocabulary;

@@ -79,6 +79,7 @@ fn rewrite(files: &Files, path: &RootPath, opened: &Opened, keep_going: &dyn Fn(
     drop(out);
     temp.file.set_permissions(opened.permissions.clone())?;
     temp.file.sync_all()?;
+    let temp = temp.near(&path.real)?;
     let _changes = files.changes.blocking_lock();
     let fault = |text: &str| Fault { text: text.to_owned(), of_file: false };
     let now = files.library.resolve(&path.root.name, path.relative.clone(), Need::Write);

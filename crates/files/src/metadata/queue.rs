@@ -1,7 +1,7 @@
 //! Which files wait for a scan: asked for by somebody, or found in the background. A file waits once, whoever asks. No I/O here.
 
 use std::collections::{HashMap, VecDeque};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 use tokio::sync::oneshot;
@@ -58,6 +58,8 @@ struct State {
     background: VecDeque<RelPath>,
     waiting: HashMap<RelPath, Waiting>,
     deferred: Vec<RelPath>,
+    /// When those are due.
+    retry: Option<Instant>,
     start: Start,
     stopped: bool,
 }
@@ -68,6 +70,20 @@ enum Start {
     Looking,
     Given,
     Told,
+}
+
+impl State {
+    /// Puts what was put off into line again when its time has come, however busy the queue is.
+    fn take_deferred(&mut self, now: Instant) {
+        if self.retry.is_none_or(|due| due > now) {
+            return;
+        }
+        self.retry = None;
+        for path in std::mem::take(&mut self.deferred) {
+            self.waiting.entry(path.clone()).or_insert_with(|| Waiting { deferred: true, ..Waiting::default() });
+            self.background.push_back(path);
+        }
+    }
 }
 
 /// The queue.
@@ -103,6 +119,7 @@ impl Queue {
         let mut state = self.state.lock();
         if state.deferred.len() < MAX_WAITING && !state.deferred.contains(&path) {
             state.deferred.push(path);
+            state.retry.get_or_insert_with(|| Instant::now() + RETRY_DEFERRED);
         }
     }
 
@@ -139,6 +156,7 @@ impl Queue {
             if state.stopped {
                 return None;
             }
+            state.take_deferred(Instant::now());
             if let Some(path) = state.urgent.pop_front().or_else(|| state.background.pop_front()) {
                 if let Some(Waiting { force, deferred, waiters }) = state.waiting.remove(&path) {
                     return Some(Task::Scan(Job { path, force, deferred, waiters }));
@@ -149,13 +167,9 @@ impl Queue {
                 state.start = Start::Told;
                 return Some(Task::Settled);
             }
-            if state.deferred.is_empty() {
-                self.wake.wait(&mut state);
-            } else if self.wake.wait_for(&mut state, RETRY_DEFERRED).timed_out() {
-                for path in std::mem::take(&mut state.deferred) {
-                    state.waiting.entry(path.clone()).or_insert_with(|| Waiting { deferred: true, ..Waiting::default() });
-                    state.background.push_back(path);
-                }
+            match state.retry {
+                None => self.wake.wait(&mut state),
+                Some(due) => drop(self.wake.wait_until(&mut state, due)),
             }
         }
     }
@@ -174,6 +188,26 @@ mod tests {
             Some(Task::Scan(job)) => job,
             other => panic!("{other:?}"),
         }
+    }
+
+    #[test]
+    fn what_was_put_off_comes_again_after_its_time_and_not_before() {
+        let queue = Queue::default();
+        queue.defer(path("a"));
+        queue.defer(path("a"));
+        drop(queue.ask(&path("b"), Ask::Background));
+        assert_eq!(next(&queue).path.as_str(), "b");
+        let due = queue.state.lock().retry.unwrap();
+        assert!(due > Instant::now() + RETRY_DEFERRED / 2);
+        queue.state.lock().take_deferred(due - Duration::from_millis(1));
+        assert_eq!(queue.state.lock().background.len(), 0);
+        // Other work that comes all the time does not push it back.
+        drop(queue.ask(&path("c"), Ask::Background));
+        queue.state.lock().take_deferred(due);
+        assert_eq!(next(&queue).path.as_str(), "c");
+        let again = next(&queue);
+        assert!(again.path.as_str() == "a" && again.deferred);
+        assert!(queue.state.lock().retry.is_none());
     }
 
     #[test]

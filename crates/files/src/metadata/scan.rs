@@ -5,11 +5,11 @@ use std::io;
 use std::os::unix::fs::FileExt;
 
 use gcode::metadata::{Options, Scan};
-use rustix::fs::{Mode, OFlags};
 
 use super::objects::{self, Processed};
 use super::queue::Job;
 use super::{Record, Stamp, thumbnails};
+use crate::disk::open_resolved;
 use crate::item;
 use crate::kind;
 use crate::library::{Need, RootPath};
@@ -29,13 +29,8 @@ pub(super) struct Opened {
 
 impl Opened {
     fn open(path: &RootPath) -> io::Result<Self> {
-        // Not blocking: a pipe would wait for its writer. The path is resolved; a link at its end was put there since.
-        let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
-        let file = File::from(rustix::fs::open(&path.real, flags, Mode::empty())?);
+        let file = open_resolved(&path.real)?;
         let metadata = file.metadata()?;
-        if !metadata.is_file() {
-            return Err(io::ErrorKind::InvalidInput.into());
-        }
         Ok(Self { file, stamp: Stamp::of(&metadata), permissions: metadata.permissions(), modified: item::modified(&metadata) })
     }
 

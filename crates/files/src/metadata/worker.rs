@@ -7,6 +7,7 @@ use protocol::event::{FileAction, FilelistChange};
 
 use super::queue::{Ask, Task};
 use super::{Stamp, follow, scan};
+use crate::disk;
 use crate::library::Need;
 use crate::list;
 use crate::path::RelPath;
@@ -27,6 +28,7 @@ pub(crate) fn start(files: &Arc<Files>) -> std::io::Result<()> {
             tracing::debug!(%error, "the scanning thread keeps its priority");
         }
         let mut any = false;
+        guarded(&files, |files| files.library.roots().iter().filter(|root| root.writable).for_each(|root| disk::sweep(&root.path)));
         guarded(&files, |files| any = compare(files));
         queue.start_is_given(any);
         while let Some(task) = queue.next() {

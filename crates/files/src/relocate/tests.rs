@@ -138,3 +138,57 @@ async fn folders_are_copied_whole_without_what_nobody_may_read() {
     let left: Vec<_> = fs::read_dir(bench.path("gcodes")).unwrap().map(|entry| entry.unwrap().file_name()).collect();
     assert_eq!(left, ["copy"], "nothing is left aside");
 }
+
+/// What is beside a file and hidden.
+fn asides(bench: &Bench, folder: &str) -> Vec<std::path::PathBuf> {
+    let entries = fs::read_dir(bench.path(folder)).unwrap().map(|entry| entry.unwrap().path());
+    entries.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with(".bowsprit-copy-")).collect()
+}
+
+/// Begins a copy while somebody else holds the lock of all changes, and waits until its content is there.
+async fn begun(bench: &Bench, changes: &tokio::sync::MutexGuard<'_, ()>) -> tokio::task::JoinHandle<Result<(), protocol::ApiError>> {
+    let _ = changes;
+    let files = bench.files.clone();
+    let copy = tokio::spawn(async move { files.copy("config/big.bin".into(), "gcodes/big.bin".into(), &Call::internal()).await.map(drop) });
+    let size = fs::metadata(bench.path("config/big.bin")).unwrap().len();
+    crate::testing::eventually(|| asides(bench, "gcodes").iter().any(|aside| fs::metadata(aside).is_ok_and(|copy| copy.len() == size)))
+        .await;
+    assert!(!bench.path("gcodes/big.bin").exists() && !copy.is_finished());
+    copy
+}
+
+#[tokio::test]
+async fn content_is_copied_while_others_change_files() {
+    let bench = Bench::new();
+    bench.write("config/big.bin", &"x".repeat(3_000_000));
+    let changes = bench.files.changes.lock().await;
+    let copy = begun(&bench, &changes).await;
+    drop(changes);
+    copy.await.unwrap().unwrap();
+    assert_eq!(bench.read("gcodes/big.bin").len(), 3_000_000);
+    assert!(asides(&bench, "gcodes").is_empty());
+}
+
+#[tokio::test]
+async fn a_source_that_changes_while_it_is_copied() {
+    let bench = Bench::new();
+    bench.write("config/big.bin", &"x".repeat(3_000_000));
+    let changes = bench.files.changes.lock().await;
+    let copy = begun(&bench, &changes).await;
+    bench.write("config/big.bin", "other");
+    drop(changes);
+    assert_eq!(copy.await.unwrap().unwrap_err().message, "'config/big.bin' changed while it was copied");
+    assert!(asides(&bench, "gcodes").is_empty() && !bench.path("gcodes/big.bin").exists());
+}
+
+/// A pipe without a writer would be waited for for ever, and everybody with it.
+#[tokio::test]
+async fn a_pipe_is_refused() {
+    let bench = Bench::new();
+    let pipe = bench.path("config/pipe");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+    assert_eq!(copy(&bench, "config/pipe", "gcodes/x").await.unwrap_err(), (ErrorKind::BadRequest, "not a file".to_owned()));
+    let items = vec!["config/pipe".to_owned()];
+    bench.files.zip(Some("config/x.zip".into()), items, true, &Call::internal()).await.unwrap();
+    assert_eq!(bench.download("config/pipe").await.unwrap_err().kind, ErrorKind::Forbidden);
+}

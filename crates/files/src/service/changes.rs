@@ -5,6 +5,7 @@ use std::sync::Arc;
 use protocol::ApiError;
 use protocol::event::{FileAction, FileItem, FilelistChange};
 use rpc::Call;
+use tokio::sync::SemaphorePermit;
 
 use super::{Files, blocking};
 use crate::archive::{self, Plan};
@@ -59,8 +60,12 @@ impl Files {
     /// # Errors
     /// As [`Files::create_directory`].
     pub async fn relocate(self: &Arc<Self>, source: String, dest: String, call: &Call) -> Result<FilelistChange, ApiError> {
+        let _turn = self.long_turn().await;
+        let (files, from, to) = (self.clone(), source.clone(), dest.clone());
+        let aside = blocking(move || relocate::prepare_move(&files.library, &from, &to, &|| files.print.loaded_file())).await?;
         self.change(call, move |files| {
-            let Relocated { source, dest, action } = relocate::relocate(&files.library, &source, &dest, &|| files.print.loaded_file())?;
+            let loaded = || files.print.loaded_file();
+            let Relocated { source, dest, action } = relocate::relocate(&files.library, &source, &dest, aside, &loaded)?;
             Ok(FilelistChange { action, item: files.item(&dest)?, source_item: Some(source.source_item()) })
         })
         .await
@@ -71,8 +76,12 @@ impl Files {
     /// # Errors
     /// As [`Files::create_directory`].
     pub async fn copy(self: &Arc<Self>, source: String, dest: String, call: &Call) -> Result<FilelistChange, ApiError> {
+        let _turn = self.long_turn().await;
+        let (files, from, to) = (self.clone(), source.clone(), dest.clone());
+        let aside = blocking(move || relocate::prepare_copy(&files.library, &from, &to, &|| files.print.loaded_file())).await?;
         self.change(call, move |files| {
-            let Relocated { dest, action, .. } = relocate::copy(&files.library, &source, &dest, &|| files.print.loaded_file())?;
+            let loaded = || files.print.loaded_file();
+            let Relocated { dest, action, .. } = relocate::copy(&files.library, &source, &dest, aside, &loaded)?;
             Ok(FilelistChange { action, item: files.item(&dest)?, source_item: None })
         })
         .await
@@ -89,6 +98,7 @@ impl Files {
         store_only: bool,
         call: &Call,
     ) -> Result<FileItem, ApiError> {
+        let _turn = self.long_turn().await;
         let files = self.clone();
         let item = blocking(move || {
             let text = dest.unwrap_or_else(archive::default_dest);
@@ -96,6 +106,7 @@ impl Files {
             files.spool.check_space()?;
             let temp = files.spool.create().map_err(|error| save_failed(&error))?;
             plan.build(&temp, store_only)?;
+            let temp = temp.near(&archive::checked_dest(&files.library, &text)?.real).map_err(|error| save_failed(&error))?;
             // The long work is done: others may change files meanwhile, so the place is checked again.
             let _changes = files.changes.blocking_lock();
             let dest = archive::checked_dest(&files.library, &text)?;
@@ -109,6 +120,12 @@ impl Files {
         .await?;
         self.announce_after(call, FileAction::CreateFile, item.clone(), None);
         Ok(item)
+    }
+
+    /// A turn for work that takes long; taken before the lock of all changes.
+    async fn long_turn(&self) -> Option<SemaphorePermit<'_>> {
+        // It is never closed.
+        self.long_changes.acquire().await.ok()
     }
 
     /// Runs a change under the lock of all changes and tells the clients of it.

@@ -85,6 +85,8 @@ impl Place<'_> {
     fn put_file(&self, form: &UploadForm, file_name: &str, temp: TempFile, thumbnail: Option<TempFile>) -> Result<Placed, ApiError> {
         // The long wait for the disk happens before the lock: others may change files meanwhile.
         temp.file.sync_all().map_err(|error| save_failed(&error))?;
+        let (_, path) = self.checked_target(form, file_name)?;
+        let temp = temp.near(&path.real).map_err(|error| save_failed(&error))?;
         let _changes = self.changes.blocking_lock();
         let (target, path) = self.checked_target(form, file_name)?;
         let mut made = MadeFolders::default();

@@ -126,6 +126,9 @@ fn watch(files: &Weak<Files>, signal: &Signal) -> io::Result<()> {
     let Some(manager) = files.upgrade() else { return Ok(()) };
     let (mut watch, mut mounts, mut look) = (Watch::begin(&manager)?, Mounts::begin(&manager), Look::begin(&manager));
     let mut lost_due = watch.lost_roots(&manager).first().map(|_| Instant::now());
+    if !watch.tree.is_whole() {
+        look.look(&manager, &watched(&manager));
+    }
     drop(manager);
     signal.ready.store(true, Ordering::Release);
     let mut buffer = vec![0; EVENT_BYTES];
@@ -208,7 +211,10 @@ fn read(files: &Files, watch: &mut Watch, buffer: &mut [u8]) -> io::Result<bool>
 
 /// Looks from time to time, where no events come.
 fn only_look(files: &Weak<Files>, signal: &Signal) {
-    let Some(mut look) = files.upgrade().map(|files| Look::begin(&files)) else { return };
+    let Some(manager) = files.upgrade() else { return };
+    let mut look = Look::begin(&manager);
+    look.look(&manager, &watched(&manager));
+    drop(manager);
     signal.ready.store(true, Ordering::Release);
     while signal.wait(None, None, Some(look.due())) {
         let Some(files) = files.upgrade() else { break };
