@@ -24,12 +24,46 @@ pub fn openapi(operations: &Operations) -> Value {
             }
         }
     }
+    streams(&mut paths);
     json!({
         "openapi": "3.1.0",
         "info": {"title": "Bowsprit", "version": API_VERSION_STRING, "description": format!("HTTP interface of Bowsprit {CORE_VERSION}")},
         "paths": paths,
         "components": {"schemas": with_both_names(Value::Object(generator.take_definitions(true)))},
     })
+}
+
+/// Routes whose bodies are streams ([`crate::transfer`]); they are no operations.
+fn streams(paths: &mut Map<String, Value>) {
+    let text = json!({"type": "string"});
+    let form = json!({"type": "object", "required": ["file"], "properties": {
+        "file": {"type": "string", "format": "binary"}, "root": text, "path": text, "checksum": text, "print": {"enum": ["true", "false"]},
+    }});
+    let form = json!({"content": {"multipart/form-data": {"schema": form}}});
+    let data = json!({"content": {"application/offset+octet-stream": {}}});
+    let mut add = |path: &str, verb: &str, summary: &str, status: &str, body: Option<&Value>| {
+        let entry = paths.entry(path).or_insert_with(|| json!({}));
+        let access = if verb == "get" && path.ends_with("{path}") { Access::View } else { Access::Control };
+        entry[verb] =
+            json!({"summary": summary, "x-access": access.as_str(), "security": [{}], "responses": {status: {"description": "Success"}}});
+        if let Some(body) = body {
+            entry[verb]["requestBody"] = body.clone();
+        }
+        let names = path.split('{').skip(1).filter_map(|rest| rest.split('}').next());
+        let parameters: Vec<Value> =
+            names.map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}})).collect();
+        if !parameters.is_empty() {
+            entry[verb]["parameters"] = parameters.into();
+        }
+    };
+    add("/server/files/upload", "post", "Uploads a file.", "201", Some(&form));
+    add("/server/files/{root}/{path}", "get", "Downloads a file; ranges are served.", "200", None);
+    let (all, one) = ("/server/files/uploads", "/server/files/uploads/{id}");
+    add(all, "post", "Begins an upload that can be continued (tus 1.0).", "201", Some(&data));
+    add(one, "head", "Tells in Upload-Offset how much of it is on the disk.", "200", None);
+    add(one, "patch", "Continues it at Upload-Offset.", "204", Some(&data));
+    add(one, "get", "The answer of a complete upload, as that of an upload in one request.", "200", None);
+    add(one, "delete", "Gives it up.", "204", None);
 }
 
 /// The document of all JSON-RPC methods.
