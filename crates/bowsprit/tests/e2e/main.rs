@@ -28,6 +28,7 @@ mod jobs;
 mod process;
 mod resume;
 mod rpc;
+mod storm;
 mod traversal;
 mod trouble;
 mod uploads;
