@@ -57,6 +57,7 @@ const COMPONENTS: &[&str] = &[
     "data_store",
     "job_state",
     "history",
+    "job_queue",
     "extensions",
     "http_client",
     "webcam",
@@ -121,8 +122,9 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
 
     let host = FwHost::new(fwhost_options(&settings));
     let printer = Printer::new(host.clone(), &connections);
+    let control = PrinterControl::new(printer.clone());
 
-    let files = open_files(data, &settings, &store, &connections, &printer)?;
+    let files = open_files(data, &settings, &store, &connections, &control)?;
     files.warnings().iter().for_each(|warning| warnings.add(warning));
     if let Some(log) = environment.log.file() {
         files.set_log_path(Log::Core, log.to_owned());
@@ -135,7 +137,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         check_config: settings.file_manager.check_firmware_config_path,
     };
     paths.watch(supervisor.tracker());
-    let jobs = Arc::new(Jobs::new(&host, &store, &connections, &files, &printer));
+    let jobs = Arc::new(Jobs::new(&host, &store, &connections, &files, &control, &settings.job_queue));
 
     let administration = Administration::new(
         host.clone(),
@@ -295,7 +297,7 @@ pub fn open_files(
     settings: &Settings,
     store: &Store,
     connections: &Arc<Connections>,
-    printer: &Arc<Printer>,
+    control: &Arc<PrinterControl>,
 ) -> Result<Arc<Files>, BuildError> {
     let files = FilesSettings {
         max_upload_size: u64::from(settings.server.max_upload_size) * 1024 * 1024,
@@ -303,8 +305,7 @@ pub fn open_files(
         options: settings.file_manager.clone(),
         ..FilesSettings::new(data.path())
     };
-    Files::open(files, store.clone(), connections.clone(), Arc::new(PrinterControl(printer.clone())))
-        .map_err(|error| BuildError(error.to_string()))
+    Files::open(files, store.clone(), connections.clone(), control.clone()).map_err(|error| BuildError(error.to_string()))
 }
 
 fn configured_webcams(data: &DataFolder, settings: &Settings, warnings: &Warnings) -> Vec<Webcam> {

@@ -13,6 +13,7 @@ use store::{Namespaces, Store};
 use crate::build::{self, Components};
 use crate::data_folder::DataFolder;
 use crate::jobs::Jobs;
+use crate::print_control::PrinterControl;
 use crate::settings::Settings;
 
 /// The operations of a server with these settings that is never started.
@@ -23,8 +24,9 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
     let connections = Arc::new(Connections::default());
     let host = FwHost::new(build::fwhost_options(settings));
     let printer = Printer::new(host.clone(), &connections);
+    let control = PrinterControl::new(printer.clone());
     let store = Store::in_memory(build::SCHEMAS).map_err(|error| error.to_string())?;
-    let files = build::open_files(data, settings, &store, &connections, &printer).map_err(|error| error.0)?;
+    let files = build::open_files(data, settings, &store, &connections, &control).map_err(|error| error.0)?;
     let parts = Parts {
         components: Arc::default(),
         failed_components: Arc::default(),
@@ -33,7 +35,7 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
         restart: Box::new(|| {}),
         config: settings.report.clone(),
     };
-    let jobs = Arc::new(Jobs::new(&host, &store, &connections, &files, &printer));
+    let jobs = Arc::new(Jobs::new(&host, &store, &connections, &files, &control, &settings.job_queue));
     let namespaces = Namespaces::new(store.clone());
     let agents = Agents::new(connections.clone(), Arc::new(host.clone()));
     let database = Database::new(

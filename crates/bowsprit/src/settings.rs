@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use config::{Chosen, Context, Document, OptionSet, Reader, Secrets, SectionDoc, Source};
 use files::FileManagerOptions;
 use integrations::WebcamOptions;
+use jobs::{HistoryOptions, JobQueueOptions};
 use printer::DataStoreOptions;
 use protocol::Form;
 use serde_json::{Map, Value};
@@ -69,6 +70,8 @@ pub struct Settings {
     pub file_manager: FileManagerOptions,
     /// `[data_store]`.
     pub data_store: DataStoreOptions,
+    /// `[job_queue]`.
+    pub job_queue: JobQueueOptions,
     /// `[webcam name]`, by name; faulty ones are left out.
     pub webcams: Vec<(String, WebcamOptions)>,
     /// `[database]`.
@@ -126,6 +129,8 @@ impl Settings {
         let authorization: AuthorizationOptions = reader.read_or_default();
         let file_manager: FileManagerOptions = reader.read_or_default();
         let data_store: DataStoreOptions = reader.read_or_default();
+        let job_queue: JobQueueOptions = reader.read_or_default();
+        let history: HistoryOptions = reader.read_or_default();
         let webcams = WebcamOptions::read(&mut reader);
         let database: DatabaseOptions = reader.read_or_default();
         let mut config = Map::new();
@@ -134,6 +139,8 @@ impl Settings {
             (AuthorizationOptions::SECTION, authorization.effective()),
             (FileManagerOptions::SECTION, file_manager.effective()),
             (DataStoreOptions::SECTION, data_store.effective()),
+            (JobQueueOptions::SECTION, job_queue.effective()),
+            (HistoryOptions::SECTION, history.effective()),
             (DatabaseOptions::SECTION, database.effective()),
         ] {
             config.insert(section.to_owned(), Value::Object(options));
@@ -148,7 +155,7 @@ impl Settings {
         let files = document.files().iter().map(|file| server::ConfigFile::new(file.name.clone(), file.sections.clone())).collect();
         let orig: BTreeMap<_, _> = document.orig().into_iter().collect();
         let report = ConfigReport { config: Value::Object(config), orig: serde_json::to_value(orig).unwrap_or_default(), files };
-        Self { server, authorization, file_manager, data_store, database, webcams, is_upstream, report, warnings, is_sound }
+        Self { server, authorization, file_manager, data_store, job_queue, database, webcams, is_upstream, report, warnings, is_sound }
     }
 }
 
@@ -159,6 +166,8 @@ pub fn sections() -> Vec<SectionDoc> {
         AuthorizationOptions::describe(),
         FileManagerOptions::describe(),
         DataStoreOptions::describe(),
+        JobQueueOptions::describe(),
+        HistoryOptions::describe(),
         WebcamOptions::describe(),
         DatabaseOptions::describe(),
     ]

@@ -9,6 +9,7 @@
 mod clock;
 mod history;
 mod ports;
+mod queue;
 
 pub mod state;
 
@@ -16,5 +17,6 @@ pub use history::auxiliary::{Auxiliary, AuxiliaryTotal, Field, FieldHandle, Init
 pub use history::totals::JobTotals;
 pub use history::{History, SAVE_INTERVAL, SCHEMA};
 pub use ports::{FileStamp, JobFiles, NoFiles, PrintStarter};
+pub use queue::{HistoryOptions, JobQueueOptions, MAX_QUEUED_JOBS, Queue, QueueStatus};
 
 pub use state::JobEvent;

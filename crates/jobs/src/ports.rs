@@ -28,6 +28,9 @@ pub trait JobFiles: Send + Sync {
 
 /// Starts prints.
 pub trait PrintStarter: Send + Sync {
+    /// Asks the printer whether a print could start now: it is ready, and no job prints or is paused.
+    fn is_free(&self) -> Boxed<'static, bool>;
+
     /// Starts a print of a file (relative to `gcodes`) for a user; ready when the firmware host has accepted it.
     fn start(&self, filename: String, user: Option<String>) -> Boxed<'static, Result<(), ApiError>>;
 }

@@ -26,6 +26,7 @@ mod http;
 mod import;
 mod jobs;
 mod process;
+mod queue;
 mod resume;
 mod rpc;
 mod storm;

@@ -19,5 +19,6 @@ pub(crate) mod totals;
 mod worker;
 
 pub use service::History;
+pub(crate) use service::to_api;
 pub use table::SCHEMA;
 pub use worker::SAVE_INTERVAL;
