@@ -1,4 +1,4 @@
-//! Clients to elsewhere: one HTTP client for the whole server.
+//! Clients to elsewhere: one HTTP client for the whole server, and one for [`mqtt`].
 //!
 //! A [`Request`] says what to ask for and within which limits; [`Client::send`] answers with a [`Response`] whose body is complete and
 //! bounded, or with an [`OutboundError`]. Nothing here waits for ever: connecting, the whole exchange, the size of the body, the number of
@@ -17,6 +17,7 @@
 
 mod client;
 mod error;
+pub mod mqtt;
 pub mod own;
 pub mod redirect;
 mod request;
