@@ -1,17 +1,19 @@
 //! The decision: from what is known of a request to who sent it.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 use ipnet::IpNet;
 use rpc::{Identity, Peer};
 
+use crate::names::Names;
 use crate::network::{Networks, plain};
 use crate::origin::{self, Origins};
 
 /// Options of `[authorization]` that this crate uses.
 #[derive(Debug, Clone, Default)]
 pub struct Settings {
-    /// Addresses and networks that need no credentials.
+    /// Addresses, networks and host names that need no credentials.
     pub trusted_clients: Vec<String>,
     /// Pages of other origins that may use the API.
     pub cors_domains: Vec<String>,
@@ -85,6 +87,7 @@ impl Admission {
 #[derive(Debug)]
 pub struct Gate {
     trusted: Networks,
+    names: Arc<Names>,
     proxies: Networks,
     origins: Origins,
 }
@@ -94,7 +97,8 @@ impl Gate {
     #[must_use]
     pub fn new(settings: &Settings) -> (Self, Vec<String>) {
         let mut warnings = Vec::new();
-        let trusted = Networks::parse("trusted_clients", &settings.trusted_clients, &mut warnings);
+        let (trusted, names) = Networks::parse_with_names("trusted_clients", &settings.trusted_clients, &mut warnings);
+        let names = Arc::new(Names::new(names, &mut warnings));
         let mut proxies = Networks::parse("trusted_proxies", &settings.trusted_proxies, &mut warnings);
         if settings.loopback_is_proxy {
             proxies.push(IpNet::from(IpAddr::from(Ipv4Addr::LOCALHOST)));
@@ -105,7 +109,13 @@ impl Gate {
             );
         }
         let origins = Origins::parse(&settings.cors_domains, &mut warnings);
-        (Self { trusted, proxies, origins }, warnings)
+        (Self { trusted, names, proxies, origins }, warnings)
+    }
+
+    /// The trusted clients that are given by name; somebody has to keep them resolved.
+    #[must_use]
+    pub fn names(&self) -> &Arc<Names> {
+        &self.names
     }
 
     /// Decides who sent a request.
@@ -124,7 +134,7 @@ impl Gate {
         let foreign_page = !same_origin && !cors_allowed;
         // A name that anybody can register may have been pointed at us by the page behind it (DNS rebinding): same origin, but not ours.
         let ours = facts.host.is_none_or(|host| self.is_our_name(host));
-        let is_trusted_address = address_counts && self.trusted.contains(address);
+        let is_trusted_address = address_counts && (self.trusted.contains(address) || self.names.contains(address));
         let trusted = is_trusted_address && !foreign_page && ours;
         Admission {
             identity: if trusted { Identity::Trusted } else { Identity::Stranger },

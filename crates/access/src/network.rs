@@ -21,6 +21,13 @@ impl Networks {
         Self(networks)
     }
 
+    /// Like [`Networks::parse`], but host names are entries as well; they are given apart.
+    pub(crate) fn parse_with_names(option: &str, entries: &[String], warnings: &mut Vec<String>) -> (Self, Vec<String>) {
+        let (names, others): (Vec<String>, Vec<String>) =
+            entries.iter().map(|entry| entry.trim().to_lowercase()).partition(|entry| is_host_name(entry));
+        (Self::parse(option, &others, warnings), names)
+    }
+
     pub(crate) fn push(&mut self, network: IpNet) {
         self.0.push(network);
     }
@@ -40,6 +47,14 @@ fn network(entry: &str) -> Result<IpNet, &'static str> {
         Ok(network) => Ok(network),
         Err(_) => Err("expected an IP address or a network such as 192.168.1.0/24"),
     }
+}
+
+/// Letters, digits, hyphens and dots; the last label has two letters or more (wire/1-core.md section 6.6).
+fn is_host_name(entry: &str) -> bool {
+    let label =
+        |label: &str| !label.is_empty() && label.len() <= 63 && label.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+    let last = entry.rsplit('.').next().unwrap_or(entry);
+    entry.len() <= 253 && entry.split('.').all(label) && last.len() >= 2 && last.bytes().all(|byte| byte.is_ascii_alphabetic())
 }
 
 /// An IPv4 address that came over an IPv6 socket, as IPv4.
@@ -67,6 +82,15 @@ mod tests {
         for address in ["127.0.0.2", "11.0.0.1", "2001:db8::1"] {
             assert!(!networks.contains(address.parse().unwrap()), "{address}");
         }
+    }
+
+    #[test]
+    fn host_names_are_told_from_addresses() {
+        let entries = ["My-PC.lan", "10.0.0.1", "localhost", "a..b", "10.0.0.300", "x_y.lan", "10.0.0.0/8"].map(str::to_owned);
+        let mut warnings = Vec::new();
+        let (networks, names) = Networks::parse_with_names("trusted_clients", &entries, &mut warnings);
+        assert_eq!((names, warnings.len()), (vec!["my-pc.lan".to_owned(), "localhost".to_owned()], 3));
+        assert!(networks.contains("10.1.1.1".parse().unwrap()));
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{AuditLog, Gate};
+use access::{Accounts, AuditLog, Gate};
 use files::{Files, FilesSettings, Log, Transfer};
 use fwhost::{FwHost, HostEvent};
 use integrations::{Agents, Webcams};
@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use printer::Printer;
 use protocol::version::CORE_VERSION;
 use protocol::webcam::Webcam;
-use rpc::{CloseReason, Connections, Dispatcher, Operations, Registry};
+use rpc::{CloseReason, Connections, Dispatcher, Operations, Registry, UserSource};
 use runtime::{Lifecycle, LogHandle, Supervisor};
 use server::{Administration, Database, DatabaseParts, Parts, Warnings};
 use store::{Namespaces, Schema, Store};
@@ -27,7 +27,7 @@ use crate::data_folder::DataFolder;
 use crate::host_paths::HostPaths;
 use crate::jobs::Jobs;
 use crate::print_control::PrinterControl;
-use crate::settings::{self, Settings};
+use crate::settings::{self, DefaultSource, Settings};
 
 /// Time that everything under way gets to end at a stop or restart.
 const STOP_DEADLINE: Duration = Duration::from_secs(5);
@@ -61,6 +61,7 @@ const COMPONENTS: &[&str] = &[
     "extensions",
     "http_client",
     "webcam",
+    "authorization",
 ];
 
 /// What a build needs from outside.
@@ -119,6 +120,9 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     let store = open_store(data, &warnings, &mut failed_components)?;
     let (gate, gate_warnings) = Gate::new(&gate_settings(&settings));
     gate_warnings.iter().for_each(|warning| warnings.add(warning));
+    let accounts = open_accounts(&settings, &store, &connections);
+    accounts.load().await.iter().for_each(|warning| warnings.add(warning));
+    keep_access(&supervisor, &gate, &accounts);
 
     let host = FwHost::new(fwhost_options(&settings));
     let printer = Printer::new(host.clone(), &connections);
@@ -199,6 +203,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         webcams,
         audit: audit.clone(),
         jobs: jobs.clone(),
+        accounts: accounts.clone(),
     };
     let operations = components.operations().map_err(BuildError)?;
 
@@ -206,6 +211,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         dispatcher: Arc::new(Dispatcher { operations: Arc::new(operations), tasks: supervisor.tracker().clone() }),
         connections,
         gate,
+        accounts,
         files: Arc::new(Transfer(files.clone())),
         bridge: BridgeTarget::new(settings.server.fwhost_uds_address.clone(), connected(&host)),
         settings: transport::Settings {
@@ -239,6 +245,7 @@ pub struct Components {
     pub agents: Arc<Agents>,
     pub webcams: Arc<Webcams>,
     pub audit: Arc<AuditLog>,
+    pub accounts: Arc<Accounts>,
 }
 
 impl Components {
@@ -256,6 +263,7 @@ impl Components {
         self.agents.register(&mut registry);
         self.webcams.register(&mut registry);
         self.audit.register(&mut registry);
+        self.accounts.register(&mut registry);
         registry.set_audit(self.audit.clone());
         registry.build()
     }
@@ -340,6 +348,34 @@ fn gate_settings(settings: &Settings) -> access::Settings {
     }
 }
 
+/// Users and keys; nobody until they are loaded.
+pub fn open_accounts(settings: &Settings, store: &Store, connections: &Arc<Connections>) -> Arc<Accounts> {
+    let options = &settings.authorization;
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let options = access::Options {
+        enable_api_key: options.enable_api_key,
+        login_timeout: options.login_timeout,
+        max_login_attempts: options.max_login_attempts,
+        force_logins: options.force_logins,
+        default_source: match options.default_source {
+            DefaultSource::Core => UserSource::Core,
+            DefaultSource::Ldap => UserSource::Ldap,
+        },
+        issuer: format!("http://{host}:{}", settings.server.port),
+    };
+    Accounts::new(store, connections.clone(), options, None)
+}
+
+/// What access does in the background.
+fn keep_access(supervisor: &Supervisor, gate: &Gate, accounts: &Arc<Accounts>) {
+    let accounts = accounts.clone();
+    supervisor.spawn("use of sessions and keys", move |stop| accounts.clone().keep(stop));
+    let names = gate.names().clone();
+    if !names.is_empty() {
+        supervisor.spawn("addresses of trusted clients", move |stop| names.clone().keep_resolved(stop));
+    }
+}
+
 pub fn fwhost_options(settings: &Settings) -> fwhost::Options {
     fwhost::Options {
         temperature_store_size: settings.data_store.temperature_store_size as usize,
@@ -362,7 +398,7 @@ fn connected(host: &FwHost) -> watch::Receiver<bool> {
 /// What strangers may read as well: nothing of the configuration.
 fn welcome() -> Vec<String> {
     vec![
-        "Programs on your network are let in when their address is listed in [authorization] trusted_clients.".to_owned(),
+        "Users log in, programs show an API key; addresses listed in [authorization] trusted_clients need neither.".to_owned(),
         "Programs on this machine can use the unix socket comms/core.sock in the data folder.".to_owned(),
     ]
 }

@@ -37,6 +37,7 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
     };
     let jobs = Arc::new(Jobs::new(&host, &store, &connections, &files, &control, &settings.job_queue));
     let namespaces = Namespaces::new(store.clone());
+    let accounts = build::open_accounts(settings, &store, &connections);
     let agents = Agents::new(connections.clone(), Arc::new(host.clone()));
     let database = Database::new(
         store.clone(),
@@ -52,6 +53,6 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
     );
     let webcams = Webcams::new(Vec::new(), namespaces.clone(), connections.clone(), outbound::Client::new(""));
     let administration = Administration::new(host, connections, Warnings::default(), parts);
-    let components = Components { administration, printer, database, files, jobs, agents, webcams, audit: AuditLog::new(store) };
+    let components = Components { administration, printer, database, files, jobs, agents, webcams, audit: AuditLog::new(store), accounts };
     components.operations()
 }

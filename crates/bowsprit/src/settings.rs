@@ -48,15 +48,35 @@ config::options! {
     }
 }
 
+config::choices! {
+    /// Where the password of a login that names no source is checked.
+    pub enum DefaultSource {
+        /// In our own database.
+        Core = "core" | "moonraker",
+        /// By the configured directory server.
+        Ldap = "ldap",
+    }
+}
+
 config::options! {
     /// Who may use the server. Nobody is trusted by address unless it is listed here.
     pub struct AuthorizationOptions: "authorization" {
-        /// Addresses and networks (`192.168.1.0/24`), one a line, that need no credentials.
+        /// Addresses, networks (`192.168.1.0/24`) and host names, one a line, that need no credentials. Host names are looked up every few minutes; who asks from one of their addresses is trusted.
         trusted_clients: Vec<String> = &[],
         /// Origins of pages that may use the API from a browser, one a line; `*` stands for any run of characters. A public name under which this server itself is reached belongs here, too: trust in an address does not hold for names that anybody could register and point at the printer.
         cors_domains: Vec<String> = &[],
         /// Addresses of reverse proxies, one a line, whose `X-Forwarded-For` and `X-Real-Ip` headers are believed. From anybody else such a header removes the trust in the address. Unset: loopback when the configuration in use is a `moonraker.conf`, else none.
         trusted_proxies: Option<Vec<String>> = None,
+        /// Whether API keys are accepted.
+        enable_api_key: bool = true,
+        /// Days after which a login has to be repeated.
+        login_timeout: u32 { min 1, max 3650 } = 90,
+        /// Failed logins of one address that are free. After each further one the address has to wait, at first 10 seconds, then twice as long each time, up to 15 minutes.
+        max_login_attempts: u32 { min 1, max 1000 } = 5,
+        /// Trusted clients need a login as well, from the first user on.
+        force_logins: bool = false,
+        /// Where the password of a login that names no source is checked: `core` (own database) or `ldap`.
+        default_source: DefaultSource = DefaultSource::Core,
     }
 }
 

@@ -41,6 +41,12 @@ pub enum Event {
     AnnouncementDismissed(AnnouncementId),
     /// The dismissal of an announcement lapsed.
     AnnouncementWake(AnnouncementId),
+    /// A user was created.
+    UserCreated(UserName),
+    /// A user was deleted; the user's connections are strangers' now.
+    UserDeleted(UserName),
+    /// A user was logged out; likewise.
+    UserLoggedOut(UserName),
 }
 
 /// Payload of `notify_agent_event` (document 1 *Extensions*, wire/1-core.md section 5).
@@ -54,6 +60,13 @@ pub struct AgentEvent {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(with = "serde_json::Value")]
     pub data: Option<Box<RawValue>>,
+}
+
+/// Payload of the notifications about users.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct UserName {
+    /// Login name.
+    pub username: String,
 }
 
 /// Payload of `notify_filelist_changed` (document 2, wire/2-files-jobs.md section 2).
@@ -133,6 +146,9 @@ impl Event {
             Self::AnnouncementUpdate(_) => "notify_announcement_update",
             Self::AnnouncementDismissed(_) => "notify_announcement_dismissed",
             Self::AnnouncementWake(_) => "notify_announcement_wake",
+            Self::UserCreated(_) => "notify_user_created",
+            Self::UserDeleted(_) => "notify_user_deleted",
+            Self::UserLoggedOut(_) => "notify_user_logged_out",
         }
     }
 
@@ -160,6 +176,7 @@ impl Event {
             Self::WebcamsChanged(list) => dual::to_vec(&[list]).ok(),
             Self::AnnouncementUpdate(entries) => dual::to_vec(&[entries]).ok(),
             Self::AnnouncementDismissed(id) | Self::AnnouncementWake(id) => dual::to_vec(&[id]).ok(),
+            Self::UserCreated(user) | Self::UserDeleted(user) | Self::UserLoggedOut(user) => dual::to_vec(&[user]).ok(),
         }
     }
 }

@@ -35,6 +35,7 @@ const KEPT: &[&str] = &[
     "script",
     "service",
     "session",
+    "session_id",
     "source",
     "uid",
     "username",

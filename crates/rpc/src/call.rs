@@ -105,6 +105,22 @@ impl Call {
     pub fn hold_until_answered(&self, guard: impl Send + 'static) {
         self.guards.lock().push(Box::new(guard));
     }
+
+    /// Does `work` when the answer of this call is in the connection's queue: notifications about what a call did follow its answer.
+    pub fn after_answer(&self, work: impl FnOnce() + Send + 'static) {
+        self.hold_until_answered(AfterAnswer(Some(work)));
+    }
+}
+
+/// Work that waits for the answer.
+struct AfterAnswer<F: FnOnce()>(Option<F>);
+
+impl<F: FnOnce()> Drop for AfterAnswer<F> {
+    fn drop(&mut self) {
+        if let Some(work) = self.0.take() {
+            work();
+        }
+    }
 }
 
 impl fmt::Debug for Call {

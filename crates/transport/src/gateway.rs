@@ -3,13 +3,14 @@
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use access::{Facts, Gate};
+use access::{Accounts, Facts, Gate, Shown};
 use http::HeaderMap;
 use rpc::transfer::FileTransfer;
 use rpc::{Connections, Dispatcher};
 use tokio_util::sync::CancellationToken;
 
 use crate::bridge::BridgeTarget;
+use crate::http::query_value;
 
 /// How the edge behaves; from `[server]`.
 #[derive(Debug, Clone)]
@@ -32,8 +33,10 @@ pub struct Gateway {
     pub dispatcher: Arc<Dispatcher>,
     /// The persistent connections.
     pub connections: Arc<Connections>,
-    /// Decides who is let in.
+    /// Decides who is let in by address.
     pub gate: Gate,
+    /// Decides who is let in by credentials.
+    pub accounts: Arc<Accounts>,
     /// Uploads and downloads.
     pub files: Arc<dyn FileTransfer>,
     /// Where bridge websockets lead.
@@ -47,13 +50,13 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// Who sent a request with these headers.
+    /// Who sent a request with these headers and this query string. Uses a oneshot token up.
     #[must_use]
-    pub fn admit(&self, peer: IpAddr, headers: &HeaderMap) -> access::Admission {
+    pub fn admit(&self, peer: IpAddr, headers: &HeaderMap, query: &str) -> access::Admission {
         let text = |name: &str| headers.get(name).and_then(|value| value.to_str().ok());
         let forwarded: Vec<&str> = headers.get_all("x-forwarded-for").iter().filter_map(|value| value.to_str().ok()).collect();
         let joined = forwarded.join(",");
-        self.gate.admit(&Facts {
+        let by_address = self.gate.admit(&Facts {
             peer,
             forwarded_for: headers.contains_key("x-forwarded-for").then_some(joined.as_str()),
             real_ip: single(headers, "x-real-ip"),
@@ -64,7 +67,21 @@ impl Gateway {
             fetch_site: text("sec-fetch-site"),
             referer: text("referer"),
             user_agent: text("user-agent"),
-        })
+        });
+        // Bytes that are no text are there, but fit nothing.
+        let shown = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("unreadable"));
+        let authorization = headers.get("authorization").map(|value| String::from_utf8_lossy(value.as_bytes()));
+        let [access_token, oneshot] = ["access_token", "token"].map(|name| query_value(query, name));
+        self.accounts.admit(
+            by_address,
+            &Shown {
+                authorization: authorization.as_deref(),
+                access_token_header: shown("x-access-token"),
+                access_token_query: access_token.as_deref(),
+                oneshot: oneshot.as_deref(),
+                api_key: shown("x-api-key"),
+            },
+        )
     }
 }
 

@@ -25,6 +25,8 @@ mod hostile;
 mod http;
 mod import;
 mod jobs;
+mod keys;
+mod logins;
 mod process;
 mod queue;
 mod resume;

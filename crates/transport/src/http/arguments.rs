@@ -121,7 +121,10 @@ pub(super) fn merge<'a>(style: QueryStyle, query: &'a str, form: &'a Form) -> Re
 }
 
 /// The last value of `name` in a query string.
-pub(super) fn query_value(query: &str, name: &str) -> Option<String> {
+pub(crate) fn query_value(query: &str, name: &str) -> Option<String> {
+    if !query.contains(name) {
+        return None;
+    }
     form_urlencoded::parse(query.as_bytes()).filter(|(key, _)| key == name).last().map(|(_, value)| value.into_owned())
 }
 

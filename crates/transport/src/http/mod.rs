@@ -12,6 +12,7 @@ mod tus;
 mod upload;
 mod welcome;
 
+pub(crate) use arguments::query_value;
 pub use body::Body;
 pub use listener::{bind, serve};
 pub use welcome::page as welcome_page;

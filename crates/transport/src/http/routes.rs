@@ -32,7 +32,7 @@ struct Head<'a> {
 
 /// Answers one request; never fails.
 pub(super) async fn handle(gateway: Arc<Gateway>, peer: IpAddr, request: Request) -> Response {
-    let admission = gateway.admit(peer, request.headers());
+    let admission = gateway.admit(peer, request.headers(), request.uri().query().unwrap_or(""));
     let origin = request.headers().get(header::ORIGIN).filter(|_| admission.cors_allowed).cloned();
     let mut response = match route(&gateway, &admission, request).await {
         Ok(response) => response,
@@ -119,8 +119,8 @@ async fn operation(gateway: &Arc<Gateway>, head: &Head<'_>, body: Incoming) -> R
     let call = Arc::new(call);
     let result = match invoke(&gateway.dispatcher.operations, &operation, &call, &merged) {
         Outcome::Done(result) => result,
-        Outcome::Working(work) if operation.access <= Access::View => work.await,
-        // Whatever changes something is finished even when the client leaves.
+        Outcome::Working(work) if verb == Verb::Get && operation.access <= Access::View => work.await,
+        // Whatever may change something is finished even when the client leaves.
         Outcome::Working(work) => gateway.dispatcher.to_the_end(work).await?,
     };
     result.map(|data| answer::result(&data))

@@ -36,6 +36,7 @@ pub(crate) fn upgrade(gateway: &Arc<Gateway>, admission: &Admission, mut request
         return Err(ApiError::unavailable("Too many websockets are open"));
     }
     let registered = gateway.connections.register(ConnectionKind::Websocket, admission.identity.clone(), Some(admission.peer()));
+    gateway.accounts.confirm(&registered.connection);
     let dispatcher = gateway.dispatcher.clone();
     gateway.dispatcher.tasks.spawn(async move {
         let Some((stream, read)) = opening.opened().await else { return };

@@ -311,6 +311,10 @@ impl TestServer {
         Frames::open(self.port, "/websocket", headers).await.map(Rpc::over)
     }
 
+    pub(crate) async fn try_ws_at(&self, path: &str, headers: &[(&str, &str)]) -> Result<Ws, u16> {
+        Ok(Rpc::over(Frames::open(self.port, path, headers).await?))
+    }
+
     pub(crate) async fn bridge(&self) -> Result<Bridge, u16> {
         self.bridge_at("/fwhostsocket").await
     }

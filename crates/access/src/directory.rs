@@ -1,0 +1,19 @@
+//! The seam for users whose passwords another server checks (LDAP).
+
+use futures_util::future::BoxFuture;
+use runtime::Secret;
+
+/// Why a directory did not let somebody in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DirectoryError {
+    /// No such user, a wrong password, or not in the group that may log in.
+    Refused,
+    /// The directory cannot be asked; the text is for the log.
+    Unavailable(String),
+}
+
+/// Checks passwords elsewhere. Implementations bound the time that they take and refuse empty passwords.
+pub trait Directory: Send + Sync {
+    /// True to its name: `Ok` when `password` is the password of `username` there, and the user may log in.
+    fn check<'a>(&'a self, username: &'a str, password: &'a Secret<String>) -> BoxFuture<'a, Result<(), DirectoryError>>;
+}
