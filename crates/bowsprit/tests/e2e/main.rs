@@ -24,6 +24,7 @@ mod history;
 mod hostile;
 mod http;
 mod import;
+mod job_crash;
 mod jobs;
 mod keys;
 mod logins;
