@@ -15,7 +15,7 @@ pub mod state;
 
 pub use history::auxiliary::{Auxiliary, AuxiliaryTotal, Field, FieldHandle, Initial, MAX_COLLECTED, MAX_FIELDS, Strategy};
 pub use history::totals::JobTotals;
-pub use history::{History, SAVE_INTERVAL, SCHEMA};
+pub use history::{ForeignJob, ForeignTotal, History, Imported, SAVE_INTERVAL, SCHEMA, import};
 pub use ports::{FileStamp, JobFiles, NoFiles, PrintStarter};
 pub use queue::{HistoryOptions, JobQueueOptions, MAX_QUEUED_JOBS, Queue, QueueStatus};
 

@@ -1,5 +1,6 @@
 //! Taking over the database of an existing installation: one module per kind of thing. docs/import.md
 
+mod history;
 mod namespaces;
 mod users;
 
@@ -44,6 +45,7 @@ pub async fn run(source: &Path, store: &Store, backups: &Path) -> anyhow::Result
     }
     let namespaces = namespaces::Plan::read(&foreign)?;
     let users = users::Plan::read(&foreign)?;
+    let history = history::Plan::read(&foreign)?;
     drop(foreign);
 
     let mut report = Vec::new();
@@ -54,6 +56,7 @@ pub async fn run(source: &Path, store: &Store, backups: &Path) -> anyhow::Result
     }
     report.extend(namespaces.carry_out(store).await?);
     report.extend(users.carry_out(store).await?);
+    report.extend(history.carry_out(store).await?);
     Ok(report)
 }
 

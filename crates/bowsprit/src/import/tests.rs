@@ -187,3 +187,30 @@ async fn what_cannot_be_imported_is_told() {
     }
     assert_eq!(Namespaces::new(store).list().await.unwrap(), [""; 0]);
 }
+
+#[tokio::test]
+async fn the_job_history_keeps_its_numbers_and_is_counted_once() {
+    let place = Place::new();
+    let theirs = place.theirs();
+    theirs
+        .execute_batch(
+            "CREATE TABLE job_history (job_id INTEGER PRIMARY KEY ASC, user TEXT NOT NULL, filename TEXT, status TEXT NOT NULL, start_time REAL NOT NULL,
+               end_time REAL, print_duration REAL NOT NULL, total_duration REAL NOT NULL, filament_used REAL NOT NULL, metadata pyjson,
+               auxiliary_data pyjson, instance_id TEXT NOT NULL);
+             CREATE TABLE job_totals (provider TEXT NOT NULL, field TEXT NOT NULL, maximum REAL, total REAL, instance_id TEXT NOT NULL,
+               PRIMARY KEY (provider, field, instance_id));
+             INSERT INTO job_history VALUES (39, 'No User', 'a.gcode', 'completed', 100.0, 200.0, 80.0, 100.0, 5.5, x'7b2273697a65223a357d', '[]', 'default');
+             INSERT INTO job_totals VALUES ('history', 'total_jobs', NULL, 40.0, 'default'), ('history', 'longest_job', 100.0, NULL, 'default')",
+        )
+        .unwrap();
+    let store = place.ours();
+    for expected in ["job history: 1 new, 0 there already", "job history: 0 new, 1 there already"] {
+        let report = place.run(&store).await;
+        assert!(report.lines().any(|line| line == expected), "{report}");
+    }
+    let kept =
+        store.read(|conn| Ok(conn.query_row("SELECT id, metadata FROM job", [], |row| Ok((row.get(0)?, row.get(1)?)))?)).await.unwrap();
+    assert_eq!(kept, (39, "{\"size\":5}".to_owned()));
+    let total = "SELECT total FROM job_total WHERE provider = 'history' AND field = 'total_jobs'";
+    assert_eq!(store.read(move |conn| Ok(conn.query_row(total, [], |row| row.get::<_, f64>(0))?)).await.unwrap(), 40.0);
+}

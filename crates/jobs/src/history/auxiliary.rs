@@ -19,6 +19,9 @@ pub const MAX_COLLECTED: usize = 100;
 /// The provider under which our own totals are kept; no component may have it.
 pub(crate) const OWN: &str = "history";
 
+/// The provider under which is kept what was taken over of the totals of another server; no component may have it.
+pub(crate) const IMPORTED: &str = "imported";
+
 /// What is done with the values of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -178,8 +181,8 @@ impl Auxiliary {
     /// With a sentence, when the name is taken or reserved, or when there are too many.
     pub fn register(&self, field: Field) -> Result<FieldHandle, String> {
         let mut inner = self.0.lock();
-        if field.provider == OWN {
-            return Err(format!("the provider name '{OWN}' of history fields is reserved"));
+        if [OWN, IMPORTED].contains(&field.provider.as_str()) {
+            return Err(format!("the provider name '{}' of history fields is reserved", field.provider));
         }
         if inner.fields.iter().any(|(known, _)| known.provider == field.provider && known.name == field.name) {
             return Err(format!("the history field '{}' of '{}' is registered twice", field.name, field.provider));

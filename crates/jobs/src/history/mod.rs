@@ -11,6 +11,7 @@ mod api;
 pub(crate) mod auxiliary;
 mod entry;
 mod export;
+mod import;
 mod reconcile;
 mod record;
 mod service;
@@ -18,6 +19,7 @@ mod table;
 pub(crate) mod totals;
 mod worker;
 
+pub use import::{ForeignJob, ForeignTotal, Imported, import};
 pub use service::History;
 pub(crate) use service::to_api;
 pub use table::SCHEMA;

@@ -89,7 +89,8 @@ pub(crate) fn take_back(conn: &Connection, numbers: &Numbers, contributions: &[C
     Ok(())
 }
 
-fn count(conn: &Connection, provider: &str, field: &str, total: f64, maximum: f64) -> Result<(), StoreError> {
+/// Adds to the total of a field and raises its maximum.
+pub(crate) fn count(conn: &Connection, provider: &str, field: &str, total: f64, maximum: f64) -> Result<(), StoreError> {
     let sql = "INSERT INTO job_total (provider, field, total, maximum) VALUES (?1, ?2, ?3, ?4)
                ON CONFLICT DO UPDATE SET total = total + excluded.total, maximum = max(maximum, excluded.maximum)";
     conn.prepare_cached(sql)?.execute(params![provider, field, total, maximum])?;
