@@ -165,6 +165,16 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
                 let lifecycle = environment.lifecycle.clone();
                 Box::new(move || lifecycle.request_restart())
             },
+            authenticate: {
+                let accounts = accounts.clone();
+                Box::new(move |connection, shown| {
+                    let credential = match shown {
+                        server::Credential::AccessToken(token) => access::Credential::AccessToken(token),
+                        server::Credential::ApiKey(key) => access::Credential::ApiKey(key),
+                    };
+                    accounts.authenticate_connection(connection, credential).map(drop)
+                })
+            },
             config: settings.report.clone(),
         },
     );

@@ -33,6 +33,7 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
         directories: Box::new(Vec::new),
         roll_over: Arc::new(|| Box::pin(async { Ok(()) })),
         restart: Box::new(|| {}),
+        authenticate: Box::new(|_, _| Err(protocol::ApiError::unauthorized())),
         config: settings.report.clone(),
     };
     let jobs = Arc::new(Jobs::new(&host, &store, &connections, &files, &control, &settings.job_queue));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use fwhost::FwHost;
 use protocol::version::{API_VERSION, API_VERSION_STRING, CORE_VERSION, UPSTREAM_VERSION};
 use protocol::{ApiError, FwhostState};
-use rpc::{Access, Call, Connections, Registry};
+use rpc::{Access, Call, Connection, Connections, Registry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -64,6 +64,17 @@ type Directories = Box<dyn Fn() -> Vec<String> + Send + Sync>;
 /// Rolls over a log; the error is for the caller.
 pub type RollOver = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = Result<(), String>> + Send>> + Send + Sync>;
 type Restart = Box<dyn Fn() + Send + Sync>;
+/// Makes a connection that of whoever shows a credential; the error is for the caller.
+pub type Authenticate = Box<dyn Fn(&Connection, Credential<'_>) -> Result<(), ApiError> + Send + Sync>;
+
+/// What a client shows that introduces itself.
+#[derive(Clone, Copy)]
+pub enum Credential<'a> {
+    /// A JSON Web Token.
+    AccessToken(&'a str),
+    /// An API key.
+    ApiKey(&'a str),
+}
 
 /// What administration needs to know and do, made by the build.
 pub struct Parts {
@@ -77,6 +88,8 @@ pub struct Parts {
     pub roll_over: RollOver,
     /// Asks for a restart after the answer.
     pub restart: Restart,
+    /// Lets somebody in who shows a credential.
+    pub authenticate: Authenticate,
     /// The configuration in use.
     pub config: ConfigReport,
 }
@@ -86,7 +99,7 @@ pub struct Administration {
     host: FwHost,
     pub(crate) connections: Arc<Connections>,
     warnings: Warnings,
-    parts: Parts,
+    pub(crate) parts: Parts,
 }
 
 #[derive(Deserialize, JsonSchema)]

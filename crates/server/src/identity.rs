@@ -3,11 +3,11 @@
 use std::sync::Arc;
 
 use protocol::{ApiError, Form, vocabulary};
-use rpc::{Access, Call, ClientInfo, ClientKind, ConnectionId, Connections, Registry, Transport};
+use rpc::{Access, Call, ClientInfo, ClientKind, ConnectionId, Registry, Transport};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::administration::Administration;
+use crate::administration::{Administration, Credential};
 
 #[derive(Deserialize, JsonSchema)]
 struct IdentifyParams {
@@ -54,7 +54,7 @@ impl Administration {
             .only(&[Transport::Socket])
             .access(Access::Open)
             .doc("Introduces the client behind this connection; works once.")
-            .answer(self, |server, call, params: IdentifyParams| identify(&server.connections, call, params));
+            .answer(self, |server, call, params: IdentifyParams| identify(server, call, params));
         registry
             .op("server.websocket.id")
             .only(&[Transport::Socket])
@@ -64,14 +64,21 @@ impl Administration {
     }
 }
 
-fn identify(connections: &Connections, call: &Call, params: IdentifyParams) -> Result<Identified, ApiError> {
+fn identify(server: &Administration, call: &Call, params: IdentifyParams) -> Result<Identified, ApiError> {
     let connection = call.connection()?;
     if connection.client().is_some() {
         return Err(ApiError::bad_request("Connection already identified"));
     }
-    // No credentials open a connection yet; an address that is trusted did so when it was opened.
-    let _ = (params.access_token, params.api_key);
-    if !call.identity.is_authorised() {
+    // A token says who it is even to a connection that is open already; a key only opens one.
+    let shown = match (&params.access_token, &params.api_key) {
+        (Some(token), _) => Some(Credential::AccessToken(token)),
+        (None, Some(key)) => Some(Credential::ApiKey(key)).filter(|_| connection.identity().user().is_none()),
+        (None, None) => None,
+    };
+    if let Some(credential) = shown {
+        (server.parts.authenticate)(connection, credential)?;
+    }
+    if !connection.is_authorised() {
         return Err(ApiError::unauthorized());
     }
     let form = match params.vocabulary {
@@ -81,7 +88,7 @@ fn identify(connections: &Connections, call: &Call, params: IdentifyParams) -> R
         None => connection.form(),
     };
     let info = ClientInfo { kind: kind(&params.r#type)?, name: params.client_name, version: params.version, url: params.url };
-    connections.identify(connection, info)?;
+    server.connections.identify(connection, info)?;
     connection.set_form(form);
     Ok(Identified { connection_id: connection.id })
 }
@@ -97,7 +104,11 @@ fn kind(text: &str) -> Result<ClientKind, ApiError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rpc::{ConnectionKind, Identity};
+    use crate::administration::{ConfigReport, Parts};
+    use crate::warnings::Warnings;
+    use fwhost::FwHost;
+    use rpc::{Connection, ConnectionKind, Identity};
+    use serde_json::Value;
 
     fn params(client: &str, kind: &str) -> IdentifyParams {
         IdentifyParams {
@@ -111,11 +122,33 @@ mod tests {
         }
     }
 
+    /// A server that knows the token and the key `good`.
+    fn server() -> Arc<Administration> {
+        let authenticate = |connection: &Connection, credential: Credential<'_>| {
+            let (Credential::AccessToken(shown) | Credential::ApiKey(shown)) = credential;
+            if shown != "good" {
+                return Err(ApiError::unauthorized());
+            }
+            connection.set_identity(Identity::Trusted);
+            Ok(())
+        };
+        let parts = Parts {
+            components: Arc::default(),
+            failed_components: Arc::default(),
+            directories: Box::new(Vec::new),
+            roll_over: Arc::new(|| Box::pin(async { Ok(()) })),
+            restart: Box::new(|| {}),
+            authenticate: Box::new(authenticate),
+            config: ConfigReport { config: Value::Null, orig: Value::Null, files: Vec::new() },
+        };
+        Administration::new(FwHost::new(fwhost::Options::new("none", "", "")), Arc::default(), Warnings::default(), parts)
+    }
+
     #[test]
     fn a_bad_type_leaves_the_connection_free_to_try_again() {
-        let table = Arc::new(Connections::default());
-        let registered = table.register(ConnectionKind::Websocket, Identity::Trusted, None);
-        let identify = |client, kind| identify(&table, &Call::on(&registered.connection), params(client, kind));
+        let server = server();
+        let registered = server.connections.register(ConnectionKind::Websocket, Identity::Trusted, None);
+        let identify = |client, kind| identify(&server, &Call::on(&registered.connection), params(client, kind));
         assert!(identify("x", "toaster").is_err_and(|error| error.message.contains("[type]")));
         assert_eq!(identify("Mainsail", "WEB").unwrap().connection_id, registered.connection.id);
         assert_eq!(registered.connection.form(), Form::Upstream);
@@ -123,10 +156,17 @@ mod tests {
     }
 
     #[test]
-    fn strangers_learn_that_they_need_a_login() {
-        let table = Arc::new(Connections::default());
-        let registered = table.register(ConnectionKind::Websocket, Identity::Stranger, None);
-        let error = identify(&table, &Call::on(&registered.connection), params("x", "web")).err().unwrap();
-        assert_eq!(error.message, "Unauthorized");
+    fn strangers_need_a_good_credential_and_may_try_again() {
+        let server = server();
+        let registered = server.connections.register(ConnectionKind::Websocket, Identity::Stranger, None);
+        let with = |token: Option<&str>, key: Option<&str>| {
+            let params = IdentifyParams { access_token: token.map(str::to_owned), api_key: key.map(str::to_owned), ..params("x", "web") };
+            identify(&server, &Call::on(&registered.connection), params).map(|_| ()).map_err(|error| error.message)
+        };
+        for (token, key) in [(None, None), (Some("bad"), None), (None, Some("bad")), (Some("bad"), Some("good"))] {
+            assert_eq!(with(token, key), Err("Unauthorized".into()), "{token:?} {key:?}");
+        }
+        assert_eq!(with(None, Some("good")), Ok(()));
+        assert_eq!(registered.connection.identity(), Identity::Trusted);
     }
 }

@@ -7,7 +7,7 @@ mod identity;
 mod logs;
 mod warnings;
 
-pub use administration::{Administration, ConfigFile, ConfigReport, Parts, RollOver, ServerInfo};
+pub use administration::{Administration, Authenticate, ConfigFile, ConfigReport, Credential, Parts, RollOver, ServerInfo};
 pub use database::{Database, DatabaseOptions, DatabaseParts, Printing};
 pub use logs::{LogApplication, RolledOver};
 pub use warnings::Warnings;

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use access::Admission;
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
-use protocol::ApiError;
-use rpc::{Access, ConnectionKind};
+use protocol::{ApiError, Form};
+use rpc::{Access, Call, ConnectionKind};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use tokio::sync::watch;
@@ -75,6 +75,9 @@ pub(crate) async fn upgrade(gateway: &Arc<Gateway>, admission: &Admission, mut r
         return Err(absent());
     }
     let host = UnixStream::connect(&target.socket).await.map_err(|_| absent())?;
+    // What passes later is not decoded, so this is all that can be noted.
+    let call = Call::http(admission.identity.clone(), Form::Neutral, Some(admission.peer()));
+    gateway.dispatcher.operations.note(&call, "fwhostsocket", None, &Ok(()));
     target.open.fetch_add(1, Ordering::Relaxed);
     let counted = Counted(target.open.clone());
     let gateway_of_task = gateway.clone();

@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::harness::TestServer;
+use crate::harness::ws::Frames;
 
 async fn entries(server: &TestServer) -> Vec<Value> {
     server.unix().await.ok("access.audit.list", json!({})).await["entries"].as_array().unwrap().clone()
@@ -68,4 +69,33 @@ async fn strangers_neither_read_nor_fill_the_audit_log() {
         let _ = ws.call("server.restart", json!({})).await;
     }
     assert!(entries(&server).await.len() <= 60);
+}
+
+#[tokio::test]
+async fn logins_refusals_and_bridges_are_noted_without_secrets() {
+    let server = TestServer::builder().authorization("").start().await;
+    let (mut unix, http) = (server.unix().await, server.http());
+    let vera = unix.ok("access.post_user", json!({"username": "vera", "password": "hidden word", "role": "viewer"})).await;
+    for (password, status) in [("wrong hidden word", 401), ("hidden word", 200)] {
+        assert_eq!(http.post_json("/access/login", &json!({"username": "vera", "password": password})).await.status, status);
+    }
+    let bearer = format!("Bearer {}", vera["token"].as_str().unwrap());
+    assert_eq!(http.send("POST", "/server/restart", &[("Authorization", &bearer)], b"").await.status, 403);
+    let key = unix.ok("access.get_api_key", json!({})).await;
+    let bridge = Frames::open(server.port, "/fwhostsocket", &[("X-Api-Key", key.as_str().unwrap())]).await;
+    assert!(bridge.is_ok());
+    let seen = entries(&server).await;
+    let expected = [
+        ("unix", "access.post_user", 200),
+        ("http", "access.login", 401),
+        ("http", "access.login", 200),
+        ("http", "server.restart", 403),
+        ("unix", "access.get_api_key", 200),
+        ("http", "fwhostsocket", 200),
+    ];
+    assert_eq!(shorts(&seen), expected.map(|(way, method, status)| (way.to_owned(), method.to_owned(), status)));
+    assert_eq!((&seen[2]["caller"], &seen[2]["user"]), (&json!("user"), &json!("vera")));
+    assert_eq!((&seen[4]["caller"], &seen[4]["arguments"]), (&json!("stranger"), &json!({"username": "vera"})));
+    let text = json!(seen).to_string();
+    assert!(!text.contains("hidden word") && !text.contains(vera["token"].as_str().unwrap()) && !text.contains(key.as_str().unwrap()));
 }

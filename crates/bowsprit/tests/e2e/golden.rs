@@ -9,7 +9,11 @@ use crate::harness::server::BOWSPRIT;
 fn compare(args: &[&str], file: &str) {
     let output = Command::new(BOWSPRIT).args(args).output().unwrap();
     assert!(output.status.success(), "{args:?}: {}", String::from_utf8_lossy(&output.stderr));
-    let printed = String::from_utf8(output.stdout).unwrap();
+    compare_text(&format!("`bowsprit {}`", args.join(" ")), &String::from_utf8(output.stdout).unwrap(), file);
+}
+
+/// Compares a text with a file, given relative to this crate.
+pub(crate) fn compare_text(what: &str, printed: &str, file: &str) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
     if std::env::var_os("UPDATE_GOLDEN").is_some() {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -21,11 +25,10 @@ fn compare(args: &[&str], file: &str) {
     let show = |text: &str| text.lines().nth(line).unwrap_or("(end)").to_owned();
     assert!(
         kept == printed,
-        "`bowsprit {}` is no longer what {file} says, from line {} on:\n  file:    {}\n  printed: {}\nIf that is intended, run with UPDATE_GOLDEN=1.",
-        args.join(" "),
+        "{what} is no longer what {file} says, from line {} on:\n  file:    {}\n  printed: {}\nIf that is intended, run with UPDATE_GOLDEN=1.",
         line + 1,
         show(&kept),
-        show(&printed)
+        show(printed)
     );
 }
 

@@ -79,7 +79,12 @@ async fn route(gateway: &Arc<Gateway>, admission: &Admission, request: Request) 
             may_change(admission)?;
             let call = Arc::new(Call::http(admission.identity.clone(), gateway.connections.default_form(), Some(admission.peer())));
             let asked = tus::Asked { method, path, headers: head.headers, base_url: &base_url };
-            Ok(tus::serve(gateway.files.as_ref(), call, &asked, body).await)
+            let response = tus::serve(gateway.files.as_ref(), call.clone(), &asked, body).await;
+            // Who began it and who gave it up; the pieces between say nothing more.
+            if matches!(*method, Method::POST | Method::DELETE) && response.status().is_success() {
+                gateway.dispatcher.operations.note(&call, "server.files.uploads", Some(path), &Ok(()));
+            }
+            Ok(response)
         }
         // Known, but not by this verb.
         (_, path) if FIXED.contains(&path) => Err(authorised(admission).err().unwrap_or_else(not_allowed)),
@@ -103,7 +108,13 @@ async fn operation(gateway: &Arc<Gateway>, head: &Head<'_>, body: Incoming) -> R
         Err(error) => return Err(authorised(head.admission).err().unwrap_or(error)),
         Ok(found) => found,
     };
-    head.admission.identity.check(operation.access)?;
+    if let Err(refused) = head.admission.identity.check(operation.access) {
+        if operation.is_audited {
+            let call = Call::http(head.admission.identity.clone(), Form::Neutral, Some(head.admission.peer()));
+            gateway.dispatcher.operations.note(&call, &operation.method, None, &Err::<(), _>(refused.clone()));
+        }
+        return Err(refused);
+    }
     // An image or a form on somebody's page must not move a printer, whatever address the browser has. It cannot know credentials.
     let admission = head.admission;
     let foreign = is_by_address(admission) && (admission.cross_site || (verb == Verb::Get && admission.unproven_page));
