@@ -9,7 +9,7 @@ use std::time::Duration;
 use access::{Accounts, AuditLog, Gate};
 use files::{Files, FilesSettings, Log, Transfer};
 use fwhost::{FwHost, HostEvent};
-use integrations::{Agents, Webcams};
+use integrations::{Agents, Announcements, Webcams, announcements};
 use parking_lot::Mutex;
 use printer::Printer;
 use protocol::version::CORE_VERSION;
@@ -62,6 +62,7 @@ const COMPONENTS: &[&str] = &[
     "http_client",
     "webcam",
     "authorization",
+    "announcements",
 ];
 
 /// What a build needs from outside.
@@ -198,6 +199,8 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     let namespaces = Namespaces::new(store.clone());
     let webcams = Webcams::new(configured_webcams(data, &settings, &warnings), namespaces.clone(), connections.clone(), client.clone());
     webcams.load().await;
+    let announcements = Announcements::new(announcement_settings(data, &settings), store.clone(), connections.clone(), client.clone());
+    announcements.load().await;
     let audit = AuditLog::new(store.clone());
     let noting = audit.clone();
     supervisor.spawn("audit log", move |stop| {
@@ -214,6 +217,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         audit: audit.clone(),
         jobs: jobs.clone(),
         accounts: accounts.clone(),
+        announcements,
     };
     let operations = components.operations().map_err(BuildError)?;
 
@@ -237,6 +241,11 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     }
     supervisor.spawn("database backups", move |stop| database.clone().make_backups(stop));
     jobs.start(&supervisor);
+    let board = components.announcements.clone();
+    supervisor.spawn("announcements", move |stop| {
+        let board = board.clone();
+        async move { board.run(stop).await }
+    });
     let link = host.clone();
     supervisor.spawn("firmware host link", move |stop| {
         let link = link.clone();
@@ -256,6 +265,7 @@ pub struct Components {
     pub webcams: Arc<Webcams>,
     pub audit: Arc<AuditLog>,
     pub accounts: Arc<Accounts>,
+    pub announcements: Arc<Announcements>,
 }
 
 impl Components {
@@ -275,6 +285,7 @@ impl Components {
         self.audit.register(&mut registry);
         self.accounts.register(&mut registry);
         registry.set_audit(self.audit.clone());
+        self.announcements.register(&mut registry);
         registry.build()
     }
 }
@@ -324,6 +335,10 @@ pub fn open_files(
         ..FilesSettings::new(data.path())
     };
     Files::open(files, store.clone(), connections.clone(), control.clone()).map_err(|error| BuildError(error.to_string()))
+}
+
+pub fn announcement_settings(data: &DataFolder, settings: &Settings) -> announcements::Settings {
+    announcements::Settings { options: settings.announcements.clone(), folder: data.path().join("development/announcements") }
 }
 
 fn configured_webcams(data: &DataFolder, settings: &Settings, warnings: &Warnings) -> Vec<Webcam> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use access::AuditLog;
 use fwhost::FwHost;
-use integrations::{Agents, Webcams};
+use integrations::{Agents, Announcements, Webcams};
 use printer::Printer;
 use rpc::{Connections, Operations};
 use server::{Administration, Database, DatabaseParts, Parts, Warnings};
@@ -39,6 +39,9 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
     let jobs = Arc::new(Jobs::new(&host, &store, &connections, &files, &control, &settings.job_queue));
     let namespaces = Namespaces::new(store.clone());
     let accounts = build::open_accounts(settings, &store, &connections);
+    let client = outbound::Client::new("");
+    let announcements =
+        Announcements::new(build::announcement_settings(data, settings), store.clone(), connections.clone(), client.clone());
     let agents = Agents::new(connections.clone(), Arc::new(host.clone()));
     let database = Database::new(
         store.clone(),
@@ -52,8 +55,9 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
             warnings: Warnings::default(),
         },
     );
-    let webcams = Webcams::new(Vec::new(), namespaces.clone(), connections.clone(), outbound::Client::new(""));
+    let webcams = Webcams::new(Vec::new(), namespaces.clone(), connections.clone(), client);
     let administration = Administration::new(host, connections, Warnings::default(), parts);
-    let components = Components { administration, printer, database, files, jobs, agents, webcams, audit: AuditLog::new(store), accounts };
+    let audit = AuditLog::new(store);
+    let components = Components { administration, printer, database, files, jobs, agents, webcams, audit, accounts, announcements };
     components.operations()
 }

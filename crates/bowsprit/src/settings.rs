@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use config::{Chosen, Context, Document, OptionSet, Reader, Secrets, SectionDoc, Source};
 use files::FileManagerOptions;
-use integrations::WebcamOptions;
+use integrations::{AnnouncementOptions, WebcamOptions};
 use jobs::{HistoryOptions, JobQueueOptions};
 use printer::DataStoreOptions;
 use protocol::Form;
@@ -92,6 +92,8 @@ pub struct Settings {
     pub data_store: DataStoreOptions,
     /// `[job_queue]`.
     pub job_queue: JobQueueOptions,
+    /// `[announcements]`.
+    pub announcements: AnnouncementOptions,
     /// `[webcam name]`, by name; faulty ones are left out.
     pub webcams: Vec<(String, WebcamOptions)>,
     /// `[database]`.
@@ -151,6 +153,7 @@ impl Settings {
         let data_store: DataStoreOptions = reader.read_or_default();
         let job_queue: JobQueueOptions = reader.read_or_default();
         let history: HistoryOptions = reader.read_or_default();
+        let announcements = AnnouncementOptions::read(&mut reader);
         let webcams = WebcamOptions::read(&mut reader);
         let database: DatabaseOptions = reader.read_or_default();
         let mut config = Map::new();
@@ -162,6 +165,7 @@ impl Settings {
             (JobQueueOptions::SECTION, job_queue.effective()),
             (HistoryOptions::SECTION, history.effective()),
             (DatabaseOptions::SECTION, database.effective()),
+            (AnnouncementOptions::SECTION, announcements.effective()),
         ] {
             config.insert(section.to_owned(), Value::Object(options));
         }
@@ -175,7 +179,7 @@ impl Settings {
         let files = document.files().iter().map(|file| server::ConfigFile::new(file.name.clone(), file.sections.clone())).collect();
         let orig: BTreeMap<_, _> = document.orig().into_iter().collect();
         let report = ConfigReport { config: Value::Object(config), orig: serde_json::to_value(orig).unwrap_or_default(), files };
-        Self { server, authorization, file_manager, data_store, job_queue, database, webcams, is_upstream, report, warnings, is_sound }
+        Self { server, authorization, file_manager, data_store, job_queue, announcements, database, webcams, is_upstream, report, warnings, is_sound }
     }
 }
 
@@ -188,6 +192,7 @@ pub fn sections() -> Vec<SectionDoc> {
         DataStoreOptions::describe(),
         JobQueueOptions::describe(),
         HistoryOptions::describe(),
+        AnnouncementOptions::describe(),
         WebcamOptions::describe(),
         DatabaseOptions::describe(),
     ]

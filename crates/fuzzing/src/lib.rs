@@ -29,6 +29,8 @@ pub const TARGETS: &[Target] = &[
     ("thumbnail_qoi", thumbnail_qoi),
     ("templates", templates),
     ("ufp", ufp),
+    ("announcement_feed", announcement_feed),
+    ("webcam_record", webcam_record),
 ];
 
 /// All targets.
@@ -196,6 +198,38 @@ pub fn templates(data: &[u8]) {
     if let Ok(expression) = template::Expression::compile(source) {
         let _ = expression.evaluate(&mut context, &mut template::NoHost);
     }
+}
+
+/// A feed gives items within their bounds, or is refused with a reason.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn announcement_feed(data: &[u8]) {
+    use integrations::announcements::rss;
+    match rss::parse(data) {
+        Ok(items) => {
+            assert!(items.len() <= rss::MAX_ITEMS);
+            for item in items {
+                assert!(!item.guid.is_empty() && item.description.chars().count() <= rss::MAX_DESCRIPTION);
+                assert!(item.link.is_empty() || item.link.to_ascii_lowercase().starts_with("http"));
+            }
+        }
+        Err(reason) => assert!(!reason.0.is_empty()),
+    }
+}
+
+/// A webcam record is understood or refused; what was understood and written is understood alike.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn webcam_record(data: &[u8]) {
+    use integrations::webcams::record;
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(webcam) = record::read("uid", text) else { return };
+    assert!([0, 90, 180, 270].contains(&webcam.rotation) && !webcam.name.trim().is_empty());
+    let written = record::write(&webcam).map(|written| record::read("uid", written.get()));
+    let same = |other: &_| serde_json::to_string(&webcam).ok() == serde_json::to_string(other).ok();
+    assert!(written.is_ok_and(|again| again.is_ok_and(|again| same(&again))), "writing and reading again changes nothing");
 }
 
 fn assert_is_json(text: &[u8]) {

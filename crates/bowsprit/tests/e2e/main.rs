@@ -9,6 +9,7 @@
 
 mod access;
 mod agents;
+mod announcements;
 mod arguments;
 mod audit;
 mod backups;
