@@ -54,8 +54,8 @@ pub struct Announcements {
     pub(super) settings: Settings,
     pub(super) client: Client,
     pub(super) schedule: Mutex<Schedule>,
-    /// When the local files were changed that were read last.
-    pub(super) seen_files: Mutex<HashMap<String, SystemTime>>,
+    /// The local files that were read last.
+    pub(super) seen_files: Mutex<HashMap<String, FileState>>,
     /// Wakes the worker: dismissals or feeds have changed.
     pub(super) changed: Notify,
     state: ArcSwap<State>,
@@ -72,6 +72,9 @@ struct State {
     stored_feeds: Vec<String>,
     validators: BTreeMap<String, Validators>,
 }
+
+/// What tells one state of a file from another: time of the last change and size.
+pub(super) type FileState = (SystemTime, u64);
 
 /// One change of a record: the new value, or none when it goes.
 type Record = (Namespace, Key, Option<Box<RawValue>>);

@@ -1,7 +1,7 @@
 //! The task that reads feeds and ends dismissals.
 
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use futures_util::future::join_all;
 use outbound::{Request, Validators};
@@ -9,7 +9,7 @@ use runtime::StopToken;
 use tokio::time::{Instant, sleep_until};
 
 use super::rss::{self, Item, MAX_FEED};
-use super::service::{Announcements, now};
+use super::service::{Announcements, FileState, now};
 
 /// Time for a feed.
 const FEED_TIMEOUT: Duration = Duration::from_secs(8);
@@ -106,14 +106,16 @@ impl Announcements {
         }
     }
 
-    /// Reads the local file when it is newer than the one that was read last. A feed without a file has no entries to give.
+    /// Reads the local file when it is another than the one that was read last. A feed without a file has no entries to give.
     async fn read_file(&self, feed: &str) -> Result<Look, String> {
         let path = self.settings.folder.join(format!("{feed}.xml"));
         let known = self.seen_files.lock().get(feed).copied();
-        let read = tokio::task::spawn_blocking(move || read_if_newer(&path, known)).await.map_err(|error| error.to_string())?;
-        let Some((bytes, modified)) = read.map_err(|error| error.to_string())? else { return Ok(Look::Unchanged) };
-        self.seen_files.lock().insert(feed.to_owned(), modified);
-        Ok(Look::Items(parse(bytes).await?, Validators::default()))
+        let read = tokio::task::spawn_blocking(move || read_if_changed(&path, known)).await.map_err(|error| error.to_string())?;
+        let Some((bytes, state)) = read.map_err(|error| error.to_string())? else { return Ok(Look::Unchanged) };
+        let items = parse(bytes).await?;
+        // Only now: a file that is half written is looked at again.
+        self.seen_files.lock().insert(feed.to_owned(), state);
+        Ok(Look::Items(items, Validators::default()))
     }
 
     /// Makes the folder of local feeds in developer mode.
@@ -133,17 +135,18 @@ async fn parse(bytes: Vec<u8>) -> Result<Vec<Item>, String> {
     parsed.map_err(|error| error.to_string())
 }
 
-fn read_if_newer(path: &Path, known: Option<SystemTime>) -> std::io::Result<Option<(Vec<u8>, SystemTime)>> {
+fn read_if_changed(path: &Path, known: Option<FileState>) -> std::io::Result<Option<(Vec<u8>, FileState)>> {
     use std::io::Read;
     let file = match std::fs::File::open(path) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         file => file?,
     };
-    let modified = file.metadata()?.modified()?;
-    if known.is_some_and(|known| modified <= known) {
+    let metadata = file.metadata()?;
+    let state = (metadata.modified()?, metadata.len());
+    if known == Some(state) {
         return Ok(None);
     }
     let mut bytes = Vec::new();
     file.take(MAX_FEED as u64 + 1).read_to_end(&mut bytes)?;
-    Ok(Some((bytes, modified)))
+    Ok(Some((bytes, state)))
 }
