@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use outbound::{Client, Validators};
 use parking_lot::Mutex;
 use protocol::announcement::{Announcement, AnnouncementEntries, AnnouncementId};
+use protocol::vocabulary::CORE_NAMESPACE;
 use protocol::{ApiError, Event, Form};
 use rpc::Connections;
 use serde_json::value::{RawValue, to_raw_value};
@@ -28,7 +29,7 @@ use crate::fault::to_api;
 const ENTRIES: Namespace = Namespace::fixed("announcements");
 
 /// Holds, below `announcements`, the subscriptions of clients and the validators of feeds.
-const OWN: Namespace = Namespace::fixed("moonraker");
+const OWN: Namespace = Namespace::fixed(CORE_NAMESPACE.neutral);
 
 /// The key there, and the member with the subscriptions.
 const OWN_KEY: &str = "announcements";
