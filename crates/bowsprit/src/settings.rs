@@ -179,7 +179,20 @@ impl Settings {
         let files = document.files().iter().map(|file| server::ConfigFile::new(file.name.clone(), file.sections.clone())).collect();
         let orig: BTreeMap<_, _> = document.orig().into_iter().collect();
         let report = ConfigReport { config: Value::Object(config), orig: serde_json::to_value(orig).unwrap_or_default(), files };
-        Self { server, authorization, file_manager, data_store, job_queue, announcements, database, webcams, is_upstream, report, warnings, is_sound }
+        Self {
+            server,
+            authorization,
+            file_manager,
+            data_store,
+            job_queue,
+            announcements,
+            database,
+            webcams,
+            is_upstream,
+            report,
+            warnings,
+            is_sound,
+        }
     }
 }
 
