@@ -28,6 +28,7 @@ pub const TARGETS: &[Target] = &[
     ("thumbnail_jpg", thumbnail_jpg),
     ("thumbnail_qoi", thumbnail_qoi),
     ("templates", templates),
+    ("access_token", access_token),
     ("ufp", ufp),
     ("announcement_feed", announcement_feed),
     ("webcam_record", webcam_record),
@@ -173,6 +174,19 @@ pub fn gcode_objects(data: &[u8]) {
             Ok(gcode::objects::Outcome::Untouched(_)) | Err(_)
         ));
     }
+}
+
+/// Any text as an access token and as a stored password: no token is accepted with a byte less or more, and what is stored reads back as itself.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn access_token(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if access::token::probe(text) {
+        assert!(!access::token::probe(&text[..text.len() - 1]) && !access::token::probe(&format!("{text}A")));
+    }
+    let hash = access::PasswordHash::parse(text);
+    assert!(access::PasswordHash::parse(&hash.to_string()) == hash);
 }
 
 /// A template compiles or says where it does not, and renders within its limits or says why it does not.
