@@ -24,6 +24,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("printer", 2),
     ("server", 2),
     ("integrations", 2),
+    ("devices", 2),
     ("transport", 3),
     ("bowsprit", 4),
 ];
