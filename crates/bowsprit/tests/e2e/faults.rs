@@ -89,7 +89,9 @@ async fn a_disk_that_fills_up_during_copies_moves_and_archives() {
         only(&server, &[]).await;
     }
     assert_eq!(std::fs::metadata(server.path("config/dir/big.bin")).unwrap().len(), 30 * MIB as u64);
-    assert!(!ws.saw("notify_filelist_changed").await, "nothing has changed");
+    ws.ok("server.files.post_directory", json!({"path": "config/after"})).await;
+    let first = ws.file_change().await;
+    assert_eq!((&first[0]["action"], &first[0]["item"]["path"]), (&json!("create_dir"), &json!("after")), "nothing has changed before");
 }
 
 #[tokio::test]

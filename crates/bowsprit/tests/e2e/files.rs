@@ -15,16 +15,16 @@ async fn the_life_of_a_file() {
     let mut server = TestServer::without_printer().await;
     let mut ws = server.ws().await;
     server.upload("a.gcode", SLICED).await;
-    assert_eq!(action(&ws.notified("notify_filelist_changed").await), ("create_file", "a.gcode"));
+    assert_eq!(action(&ws.file_change().await), ("create_file", "a.gcode"));
     let found = server.http().get("/server/files/metadata?filename=a.gcode").await.result();
     assert_eq!((&found["slicer"], &found["layer_height"], &found["filename"]), (&json!("PrusaSlicer"), &json!(0.2), &json!("a.gcode")));
 
     let made = server.http().post("/server/files/directory?path=gcodes/dir").await.result();
     assert_eq!((&made["action"], &made["item"]["path"]), (&json!("create_dir"), &json!("dir")));
-    assert_eq!(action(&ws.notified("notify_filelist_changed").await), ("create_dir", "dir"));
+    assert_eq!(action(&ws.file_change().await), ("create_dir", "dir"));
     let moved = ws.ok("server.files.move", json!({"source": "gcodes/a.gcode", "dest": "gcodes/dir"})).await;
     assert_eq!((&moved["item"]["path"], &moved["source_item"]["path"]), (&json!("dir/a.gcode"), &json!("a.gcode")));
-    assert_eq!(action(&ws.notified("notify_filelist_changed").await), ("move_file", "dir/a.gcode"));
+    assert_eq!(action(&ws.file_change().await), ("move_file", "dir/a.gcode"));
 
     server.restart().await;
     let listed = server.http().get("/server/files/directory?path=gcodes/dir&extended=true").await.result();
@@ -47,7 +47,7 @@ async fn what_other_programs_do_is_told() {
     ws.notified_where("notify_filelist_changed", |params| action(params) == ("create_file", "b.gcode")).await;
     assert_eq!(ws.ok("server.files.metadata", json!({"filename": "b.gcode"})).await["slicer"], "PrusaSlicer");
     std::fs::rename(server.path("gcodes/b.gcode"), server.path("gcodes/c.gcode")).unwrap();
-    assert_eq!(action(&ws.notified("notify_filelist_changed").await), ("move_file", "c.gcode"));
+    assert_eq!(action(&ws.file_change().await), ("move_file", "c.gcode"));
     std::fs::remove_file(server.path("gcodes/c.gcode")).unwrap();
-    assert_eq!(action(&ws.notified("notify_filelist_changed").await), ("delete_file", "c.gcode"));
+    assert_eq!(action(&ws.file_change().await), ("delete_file", "c.gcode"));
 }

@@ -112,7 +112,7 @@ async fn files_are_listed_and_deleted() {
     assert!(http.get("/server/files/roots").await.result().as_array().unwrap().iter().any(|root| root["name"] == "gcodes"));
     let mut ws = server.ws().await;
     assert_eq!(http.delete("/server/files/gcodes/a.gcode").await.result()["action"], "delete_file");
-    assert_eq!(ws.notified("notify_filelist_changed").await[0]["action"], "delete_file");
+    assert_eq!(ws.file_change().await[0]["action"], "delete_file");
     assert_eq!(http.delete("/server/files/gcodes/a.gcode").await.error().0, 400);
     assert_eq!(http.get("/server/files/list").await.result(), json!([]));
 }

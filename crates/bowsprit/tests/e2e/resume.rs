@@ -96,7 +96,7 @@ async fn broken_connections_and_a_killed_server_in_the_middle() {
         (&body["item"]["path"], &body["item"]["size"], &body["print_started"]),
         (&json!("big.gcode"), &json!(all.len()), &json!(false))
     );
-    assert_eq!(ws.notified("notify_filelist_changed").await[0], json!({"action": "create_file", "item": body["item"]}));
+    assert_eq!(ws.file_change().await[0], json!({"action": "create_file", "item": body["item"]}));
     assert_eq!(server.http().get(&upload).await.json(), body, "a client that missed the answer gets it later");
     assert_eq!(on_disk(&server), 0);
 }

@@ -123,7 +123,7 @@ async fn names_of_any_script_are_kept() {
     let mut ws = server.ws().await;
     for name in ["ü ñ.gcode", "部品 (1).gcode", "a%20b+c.gcode", "emoji🚀.gcode"] {
         server.upload(name, "G28").await;
-        assert_eq!(ws.notified("notify_filelist_changed").await[0]["item"]["path"], json!(name));
+        assert_eq!(ws.file_change().await[0]["item"]["path"], json!(name));
         assert!(server.path("gcodes").join(name).is_file(), "{name}");
     }
     assert_eq!(server.http().get("/server/files/gcodes/%C3%BC%20%C3%B1.gcode").await.text(), "G28");
@@ -136,7 +136,7 @@ async fn a_second_upload_replaces_the_first() {
     let mut ws = server.ws().await;
     for content in ["G28", "G28 X"] {
         server.upload("a.gcode", content).await;
-        assert_eq!(ws.notified("notify_filelist_changed").await[0]["action"], "create_file");
+        assert_eq!(ws.file_change().await[0]["action"], "create_file");
         assert_eq!(server.http().get("/server/files/gcodes/a.gcode").await.text(), content);
     }
 }

@@ -99,6 +99,11 @@ impl<C: Channel> Rpc<C> {
         self.wait_for(name, fits).await["params"].take()
     }
 
+    /// Waits for the next change of a file or folder; a root that is told anew, as at the start, is none.
+    pub(crate) async fn file_change(&mut self) -> Value {
+        self.notified_where("notify_filelist_changed", |params| params[0]["action"] != "root_update").await
+    }
+
     /// Waits until a status update carries this value (`print_stats/state`).
     pub(crate) async fn status(&mut self, field: &str, value: &str) {
         let pointer = format!("/0/{field}");
