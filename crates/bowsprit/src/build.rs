@@ -9,7 +9,7 @@ use std::time::Duration;
 use access::{Accounts, AuditLog, Gate};
 use files::{Files, FilesSettings, Log, Transfer};
 use fwhost::{FwHost, HostEvent};
-use integrations::{Agents, Announcements, Webcams, announcements};
+use integrations::{Agents, Announcements, MqttService, Webcams, announcements};
 use parking_lot::Mutex;
 use printer::Printer;
 use protocol::version::CORE_VERSION;
@@ -26,6 +26,7 @@ use uuid::Uuid;
 use crate::data_folder::DataFolder;
 use crate::host_paths::HostPaths;
 use crate::jobs::Jobs;
+use crate::mqtt::MqttParts;
 use crate::print_control::PrinterControl;
 use crate::settings::{self, DefaultSource, Settings};
 
@@ -149,7 +150,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         connections.clone(),
         warnings.clone(),
         Parts {
-            components: COMPONENTS.iter().map(ToString::to_string).collect(),
+            components: COMPONENTS.iter().chain(settings.mqtt.iter().map(|_| &"mqtt")).map(ToString::to_string).collect(),
             failed_components: failed_components.into(),
             directories: {
                 let files = files.clone();
@@ -207,7 +208,12 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         let audit = noting.clone();
         async move { audit.run(stop).await }
     });
+    let mqtt = MqttParts::new(&settings, &host).unwrap_or_else(|fault| {
+        warnings.add(fault);
+        None
+    });
     let components = Components {
+        mqtt: mqtt.as_ref().map(|mqtt| mqtt.service.clone()),
         administration,
         printer,
         database: database.clone(),
@@ -246,6 +252,9 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         let board = board.clone();
         async move { board.run(stop).await }
     });
+    if let Some(mqtt) = mqtt {
+        mqtt.start(&gateway, &supervisor);
+    }
     let link = host.clone();
     supervisor.spawn("firmware host link", move |stop| {
         let link = link.clone();
@@ -263,6 +272,8 @@ pub struct Components {
     pub jobs: Arc<Jobs>,
     pub agents: Arc<Agents>,
     pub webcams: Arc<Webcams>,
+    /// When it is configured.
+    pub mqtt: Option<Arc<MqttService>>,
     pub audit: Arc<AuditLog>,
     pub accounts: Arc<Accounts>,
     pub announcements: Arc<Announcements>,
@@ -282,6 +293,9 @@ impl Components {
         self.jobs.register(&mut registry);
         self.agents.register(&mut registry);
         self.webcams.register(&mut registry);
+        if let Some(mqtt) = &self.mqtt {
+            mqtt.register(&mut registry);
+        }
         self.audit.register(&mut registry);
         self.accounts.register(&mut registry);
         registry.set_audit(self.audit.clone());

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use access::AuditLog;
 use fwhost::FwHost;
-use integrations::{Agents, Announcements, Webcams};
+use integrations::{Agents, Announcements, MqttService, Webcams};
+use outbound::mqtt::{Mqtt, MqttOptions, Qos};
 use printer::Printer;
 use rpc::{Connections, Operations};
 use server::{Administration, Database, DatabaseParts, Parts, Warnings};
@@ -58,6 +59,8 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
     let webcams = Webcams::new(Vec::new(), namespaces.clone(), connections.clone(), client);
     let administration = Administration::new(host, connections, Warnings::default(), parts);
     let audit = AuditLog::new(store);
-    let components = Components { administration, printer, database, files, jobs, agents, webcams, audit, accounts, announcements };
+    let (broker, _) = Mqtt::new(MqttOptions::to("", 0));
+    let mqtt = Some(MqttService::new(broker, "", Qos::default()));
+    let components = Components { administration, printer, database, files, jobs, agents, webcams, mqtt, audit, accounts, announcements };
     components.operations()
 }

@@ -12,6 +12,7 @@ mod disk;
 mod host_paths;
 mod import;
 mod jobs;
+mod mqtt;
 mod print_control;
 mod settings;
 

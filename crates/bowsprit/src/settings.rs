@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use config::{Chosen, Context, Document, OptionSet, Reader, Secrets, SectionDoc, Source};
 use files::FileManagerOptions;
-use integrations::{AnnouncementOptions, WebcamOptions};
+use integrations::{AnnouncementOptions, MqttSection, WebcamOptions};
 use jobs::{HistoryOptions, JobQueueOptions};
 use printer::DataStoreOptions;
 use protocol::Form;
@@ -98,6 +98,8 @@ pub struct Settings {
     pub webcams: Vec<(String, WebcamOptions)>,
     /// `[database]`.
     pub database: DatabaseOptions,
+    /// `[mqtt]`, when there is one that can be used.
+    pub mqtt: Option<MqttSection>,
     /// True when the configuration was written for the incumbent.
     pub is_upstream: bool,
     /// For `server.config`.
@@ -155,6 +157,7 @@ impl Settings {
         let history: HistoryOptions = reader.read_or_default();
         let announcements = AnnouncementOptions::read(&mut reader);
         let webcams = WebcamOptions::read(&mut reader);
+        let mqtt = MqttSection::read_one(&mut reader);
         let database: DatabaseOptions = reader.read_or_default();
         let mut config = Map::new();
         for (section, options) in [
@@ -172,6 +175,9 @@ impl Settings {
         for (name, webcam) in &webcams {
             config.insert(format!("webcam {name}"), Value::Object(webcam.effective()));
         }
+        if let Some(mqtt) = &mqtt {
+            config.insert(MqttSection::SECTION.to_owned(), Value::Object(mqtt.effective()));
+        }
         let is_sound = reader.problems.is_empty();
         warnings.extend(reader.problems.iter().map(ToString::to_string));
         warnings.extend(reader.warnings.iter().map(ToString::to_string));
@@ -188,6 +194,7 @@ impl Settings {
             announcements,
             database,
             webcams,
+            mqtt,
             is_upstream,
             report,
             warnings,
@@ -207,6 +214,7 @@ pub fn sections() -> Vec<SectionDoc> {
         HistoryOptions::describe(),
         AnnouncementOptions::describe(),
         WebcamOptions::describe(),
+        MqttSection::describe(),
         DatabaseOptions::describe(),
     ]
 }

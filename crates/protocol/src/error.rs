@@ -40,6 +40,8 @@ pub enum ErrorKind {
     Timeout,
     /// The disk cannot hold it. 507.
     Storage,
+    /// A queue on the way out is full. 529.
+    Overloaded,
 }
 
 /// JSON-RPC: the text was not JSON.
@@ -71,6 +73,7 @@ impl ErrorKind {
             Self::Unavailable => 503,
             Self::Timeout => 504,
             Self::Storage => 507,
+            Self::Overloaded => 529,
         }
     }
 

@@ -80,6 +80,12 @@ impl Call {
         }
     }
 
+    /// A call over MQTT, in the form that the topic stands for.
+    #[must_use]
+    pub fn mqtt(connection: &Arc<Connection>, form: Form) -> Self {
+        Self { transport: Transport::Mqtt, form, ..Self::on(connection) }
+    }
+
     /// A call from within the service.
     #[must_use]
     pub fn internal() -> Self {

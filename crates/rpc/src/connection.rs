@@ -27,6 +27,8 @@ pub enum ConnectionKind {
     Websocket,
     /// A peer on the unix socket.
     Unix,
+    /// Everybody who calls over MQTT, together. It is in no table: it gets no notifications but the status that was subscribed.
+    Mqtt,
 }
 
 /// Kinds of clients (document 1, *Identify rules*).
@@ -181,7 +183,15 @@ impl Connections {
     /// Adds a connection.
     #[must_use]
     pub fn register(self: &Arc<Self>, kind: ConnectionKind, identity: Identity, peer: Option<Peer>) -> Registered {
-        let connection = Arc::new(Connection {
+        let connection = self.detached(kind, identity, peer);
+        self.all.write().insert(connection.id, connection.clone());
+        Registered { table: self.clone(), connection }
+    }
+
+    /// A connection that is in no table: nobody tells it anything that it did not ask for.
+    #[must_use]
+    pub fn detached(&self, kind: ConnectionKind, identity: Identity, peer: Option<Peer>) -> Arc<Connection> {
+        Arc::new(Connection {
             id: ConnectionId(self.last_id.fetch_add(1, Ordering::Relaxed) + 1),
             kind,
             peer,
@@ -191,9 +201,7 @@ impl Connections {
             upstream_form: AtomicBool::new(self.default_form() == Form::Upstream),
             pending_calls: AtomicUsize::new(0),
             asked: Asked::default(),
-        });
-        self.all.write().insert(connection.id, connection.clone());
-        Registered { table: self.clone(), connection }
+        })
     }
 
     /// Calls `listener` whenever a connection has ended.
@@ -211,7 +219,7 @@ impl Connections {
     pub fn revoke(&self, is_lost: impl Fn(&Identity) -> bool) -> Vec<Arc<Connection>> {
         let revoked = self.change(|connection, identity| {
             is_lost(identity).then_some(match connection.kind {
-                ConnectionKind::Websocket => Identity::Stranger,
+                ConnectionKind::Websocket | ConnectionKind::Mqtt => Identity::Stranger,
                 ConnectionKind::Unix => Identity::Local,
             })
         });

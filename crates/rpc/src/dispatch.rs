@@ -33,6 +33,13 @@ pub struct Dispatcher {
 pub enum Origin {
     /// A persistent connection.
     Connection(Arc<Connection>),
+    /// A message over MQTT.
+    Mqtt {
+        /// What stands for all callers over MQTT.
+        connection: Arc<Connection>,
+        /// The form of values that the topic stands for.
+        form: Form,
+    },
     /// An HTTP request.
     Http {
         /// Who sent it.
@@ -48,6 +55,7 @@ impl Origin {
     fn call(&self, by_upstream_name: bool) -> Call {
         let mut call = match self {
             Self::Connection(connection) => Call::on(connection),
+            Self::Mqtt { connection, form } => Call::mqtt(connection, *form),
             Self::Http { identity, form, peer } => Call::http(identity.clone(), *form, *peer),
         };
         if by_upstream_name {

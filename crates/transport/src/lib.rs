@@ -5,11 +5,13 @@
 //! | HTTP, JSON-RPC over HTTP, uploads, downloads | [`http`] |
 //! | primary websocket, unix socket | [`socket`] |
 //! | bridge websocket to the firmware host | [`bridge`] |
+//! | MQTT | [`mqtt`] |
 
 pub mod bridge;
 pub mod gateway;
 pub mod http;
 pub mod limits;
+pub mod mqtt;
 pub mod socket;
 
 pub use bridge::BridgeTarget;

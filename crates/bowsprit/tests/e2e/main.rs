@@ -31,6 +31,7 @@ mod jobs;
 mod keys;
 mod logins;
 mod matrix;
+mod mqtt;
 mod process;
 mod queue;
 mod resume;

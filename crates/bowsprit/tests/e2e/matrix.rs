@@ -16,6 +16,8 @@ use crate::harness::{Channel, Rpc, RpcError, TestServer};
 
 /// Trust goes by a forwarded address, so that one server sees strangers and trusted callers from loopback.
 const AUTHORIZATION: &str = "[authorization]\ntrusted_clients:\n    192.168.7.0/24\ntrusted_proxies:\n    127.0.0.1\n";
+/// Sections without which groups of operations would not exist.
+const OPTIONAL: &str = "[mqtt]\naddress: 127.0.0.1\nport: 9\n";
 const TRUSTED: (&str, &str) = ("X-Forwarded-For", "192.168.7.9");
 
 /// Routes that are no operations, or whose rights are not those of an operation.
@@ -72,7 +74,7 @@ impl House {
             std::fs::write(folder.join("gcodes/a.gcode"), "G28").unwrap();
             std::fs::write(folder.join("gcodes/a.png"), "png").unwrap();
         };
-        let server = TestServer::builder().authorization(AUTHORIZATION).args(&["-n", "-g"]).prepare(prepare).start().await;
+        let server = TestServer::builder().config(OPTIONAL).authorization(AUTHORIZATION).args(&["-n", "-g"]).prepare(prepare).start().await;
         let mut local = server.unix().await;
         let mut tokens = Vec::new();
         for role in ["viewer", "operator", "admin"] {
