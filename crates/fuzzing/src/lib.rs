@@ -1,6 +1,8 @@
 //! What the fuzz targets check: properties that hold for every input. `fuzz/` calls these with a fuzzer (by hand), and a test replays the
 //! corpora on stable in every run of the test suite.
 
+use outbound::mqtt::replay::replay;
+use outbound::mqtt::{Version, topic};
 use protocol::envelope::{self, Document, Incoming};
 use protocol::raw::RawMembers;
 use protocol::status::{HostStatus, Selection};
@@ -32,12 +34,32 @@ pub const TARGETS: &[Target] = &[
     ("ufp", ufp),
     ("announcement_feed", announcement_feed),
     ("webcam_record", webcam_record),
+    ("mqtt_packets", mqtt_packets),
 ];
 
 /// All targets.
 #[must_use]
 pub fn all_targets() -> Vec<Target> {
     [TARGETS, SLICERS].concat()
+}
+
+/// What a broker sends causes the same in whatever pieces it arrives, and topics of messages can be looked up. The first byte chooses the version
+/// and the size of the pieces.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn mqtt_packets(data: &[u8]) {
+    let Some((first, bytes)) = data.split_first() else { return };
+    let version = [Version::V31, Version::V311, Version::V5][usize::from(first % 3)];
+    let whole = replay(version, bytes, bytes.len());
+    assert_eq!(whole, replay(version, bytes, usize::from(first / 3) + 1), "pieces make no difference");
+    let text = String::from_utf8_lossy(bytes);
+    if let Some((filter, name)) = text.split_once('\n')
+        && topic::check(name).is_ok()
+        && topic::check_filter(filter).is_ok()
+    {
+        assert!(topic::has_wildcard(filter) || topic::matches(filter, name) == (filter == name));
+    }
 }
 
 /// Any document is understood or refused; what is refused gets an answer that is JSON, and ids are echoed as they came.

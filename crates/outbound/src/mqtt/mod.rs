@@ -24,6 +24,8 @@ mod error;
 mod listeners;
 mod options;
 mod reader;
+#[doc(hidden)]
+pub mod replay;
 mod session;
 pub mod topic;
 mod worker;
