@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use store::rusqlite::{Connection, OpenFlags};
 
 use crate::golden::compare_text;
+use crate::harness::broker::Broker;
 use crate::harness::server::BOWSPRIT;
 use crate::harness::ws::Frames;
 use crate::harness::{Channel, Rpc, RpcError, TestServer};
@@ -164,13 +165,13 @@ fn routes() -> Vec<(String, String)> {
     routes
 }
 
-/// Methods that a socket can call, with their access class.
-fn methods() -> Vec<(String, String)> {
+/// Methods that can be called this way (`WEBSOCKET`, `MQTT`), with their access class.
+fn methods(way: &str) -> Vec<(String, String)> {
     let document = contract(&["--rpc"]);
     let methods = document["methods"].as_array().unwrap().iter();
-    let on_sockets = methods.filter(|method| method["transports"].as_array().unwrap().contains(&json!("WEBSOCKET")));
+    let callable = methods.filter(|method| method["transports"].as_array().unwrap().contains(&json!(way)));
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    on_sockets.map(|method| (text(&method["name"]), text(&method["access"]))).collect::<BTreeSet<_>>().into_iter().collect()
+    callable.map(|method| (text(&method["name"]), text(&method["access"]))).collect::<BTreeSet<_>>().into_iter().collect()
 }
 
 fn is_refused(name: &str, access: &str) -> bool {
@@ -243,7 +244,7 @@ async fn golden_access_matrix() {
         clients.push((name, house.websocket(name).await));
     }
     let mut local = house.server.unix().await;
-    for (method, access) in methods() {
+    for (method, access) in methods("WEBSOCKET") {
         let mut cells = Vec::new();
         for (name, client) in &mut clients {
             cells.push(call(client, name, &method, &access).await);
@@ -252,4 +253,32 @@ async fn golden_access_matrix() {
         row(&mut out, &method, &access, &cells);
     }
     compare_text("the access matrix", &out, "tests/golden/access-matrix.txt");
+}
+
+const MQTT_HEAD: &str = "\
+Who gets in where over MQTT, by [mqtt] api_role. Written by the test `golden_access_matrix_of_mqtt`; UPDATE_GOLDEN=1 rewrites it. Read every
+changed line before committing it. Methods that are not listed do not exist over MQTT. The words are those of access-matrix.txt.
+
+";
+
+#[tokio::test]
+async fn golden_access_matrix_of_mqtt() {
+    let Some(broker) = Broker::start().await else { return };
+    let roles = ["viewer", "operator", "admin"];
+    let methods = methods("MQTT");
+    let mut cells = vec![Vec::new(); methods.len()];
+    for role in roles {
+        let section = broker.section(&format!("api_role: {role}\ninstance_name: {role}\n")).replace("instance_name: printer\n", "");
+        let _server = TestServer::builder().config(&section).args(&["-n", "-g"]).start().await;
+        let client = broker.client().await;
+        client.listen(&format!("{role}/core/status")).json(|state| state["server"] == "online").await;
+        let mut client = client.rpc(role);
+        for ((method, access), cells) in methods.iter().zip(&mut cells) {
+            cells.push(call(&mut client, role, method, access).await);
+        }
+    }
+    let mut out = MQTT_HEAD.to_owned();
+    row(&mut out, "method", "access", &roles.map(str::to_owned));
+    methods.iter().zip(&cells).for_each(|((method, access), cells)| row(&mut out, method, access, cells));
+    compare_text("the access matrix of MQTT", &out, "tests/golden/access-matrix-mqtt.txt");
 }

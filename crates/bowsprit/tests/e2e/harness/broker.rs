@@ -12,6 +12,7 @@ use tempfile::TempDir;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::Receiver;
 
+use super::rpc::{Channel, Rpc};
 use super::wait::{self, within};
 
 /// Where packages put the broker, which users have no path to.
@@ -138,6 +139,31 @@ impl Listener {
         let mut answers = self.listen(&format!("printer/{service}/api/response"));
         self.publish(&format!("printer/{service}/api/request"), &request.to_string()).await;
         answers.json(|answer| answer["id"] == request["id"]).await
+    }
+}
+
+/// JSON-RPC over the topics of an instance.
+pub(crate) struct MqttChannel {
+    client: Listener,
+    requests: String,
+    answers: Topic,
+}
+
+impl Listener {
+    /// A caller of this instance.
+    pub(crate) fn rpc(self, instance: &str) -> Rpc<MqttChannel> {
+        let answers = self.listen(&format!("{instance}/core/api/response"));
+        Rpc::over(MqttChannel { client: self, requests: format!("{instance}/core/api/request"), answers })
+    }
+}
+
+impl Channel for MqttChannel {
+    async fn send(&mut self, text: &str) {
+        self.client.publish(&self.requests, text).await;
+    }
+
+    async fn receive(&mut self) -> Option<String> {
+        self.answers.messages.recv().await.map(|message| String::from_utf8_lossy(&message.payload).into_owned())
     }
 }
 
