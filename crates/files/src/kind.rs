@@ -1,5 +1,9 @@
 //! What a file is, by its name: gcode or not, which content type, public or not. Pure.
 
+use rpc::Access;
+
+use crate::root::CONFIG;
+
 /// Extensions of gcode files (document 2, wire/2-files-jobs.md section 1.3).
 const GCODE_EXTENSIONS: &[&str] = &["gcode", "g", "gco", "ufp", "nc"];
 /// Pictures that pages embed without being able to send headers (wire/2-files-jobs.md section 1.4).
@@ -69,10 +73,18 @@ pub fn is_ufp(name: &str) -> bool {
     has_extension(name, &["ufp"])
 }
 
-/// True when strangers may read it.
+/// Who may read what lies at `ROOT/PATH`. Pages embed pictures without credentials; configurations hold passwords of other services.
 #[must_use]
-pub fn is_public(path: &str) -> bool {
-    has_extension(path, PUBLIC_EXTENSIONS)
+pub fn reading(path: &str) -> Access {
+    if has_extension(path, PUBLIC_EXTENSIONS) {
+        return Access::Open;
+    }
+    let mut parts = path.split('/').filter(|part| !part.is_empty() && *part != ".");
+    match (parts.next(), parts.next()) {
+        (Some(CONFIG), Some(".theme")) => Access::View,
+        (Some(CONFIG), _) => Access::Control,
+        _ => Access::View,
+    }
 }
 
 /// The content type that downloads carry.
@@ -93,6 +105,19 @@ mod tests {
         assert_eq!(content_type("printer.CFG"), "text/plain");
         assert_eq!(content_type("klippy.log.gz"), "application/gzip");
         assert_eq!(content_type("README"), "application/octet-stream");
-        assert!(is_public("gcodes/.thumbs/x.PNG") && !is_public("gcodes/x.png.gcode"));
+    }
+
+    #[test]
+    fn pictures_are_for_all_and_configurations_are_not_for_viewers() {
+        for (path, access) in [
+            ("gcodes/.thumbs/x.PNG", Access::Open),
+            ("gcodes/x.png.gcode", Access::View),
+            ("gcodes/config/x.cfg", Access::View),
+            ("./config//printer.cfg", Access::Control),
+            ("config/printer.cfg", Access::Control),
+            ("config/.theme/default.json", Access::View),
+        ] {
+            assert_eq!(reading(path), access, "{path}");
+        }
     }
 }

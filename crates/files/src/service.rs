@@ -9,7 +9,7 @@ use protocol::event::{FileAction, FileItem, FilelistChange, SourceItem};
 use protocol::vocabulary::SECRETS_FILE;
 use protocol::{ApiError, Event};
 use rpc::transfer::{Append, Boxed, Download, FileTransfer, NewUpload, Upload, UploadStatus};
-use rpc::{Call, Connections};
+use rpc::{Access, Call, Connections};
 use store::Store;
 use tokio::sync::Semaphore;
 
@@ -261,8 +261,8 @@ impl Drop for Announcement {
 pub struct Transfer(pub Arc<Files>);
 
 impl FileTransfer for Transfer {
-    fn is_public(&self, path: &str) -> bool {
-        kind::is_public(path)
+    fn reading(&self, path: &str) -> Access {
+        kind::reading(path)
     }
 
     fn open(&self, path: String) -> Boxed<'static, Result<Download, ApiError>> {

@@ -12,6 +12,7 @@ use bytes::Bytes;
 use protocol::ApiError;
 
 use crate::call::Call;
+use crate::identity::Access;
 
 /// A boxed future, so that the traits can be objects.
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -103,8 +104,9 @@ pub trait Append: Send {
 
 /// The files that HTTP can send and receive.
 pub trait FileTransfer: Send + Sync {
-    /// True when strangers may read this path (pictures, which pages embed without headers). `path` is below `/server/files/`, decoded.
-    fn is_public(&self, path: &str) -> bool;
+    /// Who may read this path: anybody (pictures, which pages embed without headers), whoever may look, or only who may change things
+    /// (configurations, where owners write passwords). `path` is below `/server/files/`, decoded.
+    fn reading(&self, path: &str) -> Access;
 
     /// Opens a file. `path` is below `/server/files/`, percent-decoded.
     fn open(&self, path: String) -> Boxed<'static, Result<Download, ApiError>>;

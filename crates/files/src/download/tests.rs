@@ -1,6 +1,7 @@
 use std::io::Read;
 
 use protocol::ErrorKind;
+use rpc::Access;
 use rpc::transfer::FileTransfer;
 
 use super::Log;
@@ -99,5 +100,5 @@ async fn logs_have_fixed_paths_under_both_names() {
 async fn pictures_are_public() {
     let bench = Bench::new();
     let transfer = Transfer(bench.files.clone());
-    assert!(transfer.is_public("gcodes/.thumbs/a.PNG") && !transfer.is_public("gcodes/a.gcode"));
+    assert_eq!((transfer.reading("gcodes/.thumbs/a.PNG"), transfer.reading("gcodes/a.gcode")), (Access::Open, Access::View));
 }

@@ -176,9 +176,7 @@ async fn file(gateway: &Arc<Gateway>, head: &Head<'_>, method: &Method) -> Resul
     }
     match *method {
         Method::GET | Method::HEAD => {
-            if !gateway.files.is_public(&path) {
-                authorised(head.admission)?;
-            }
+            head.admission.identity.check(gateway.files.reading(&path))?;
             let download = gateway.files.open(path).await?;
             let versioned = arguments::query_value(head.query, "v").is_some();
             Ok(download::send(download, head.method, head.headers, versioned))
