@@ -21,6 +21,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("access", 2),
     ("files", 2),
     ("jobs", 2),
+    ("machine", 2),
     ("printer", 2),
     ("server", 2),
     ("integrations", 2),

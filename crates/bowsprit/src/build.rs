@@ -10,6 +10,7 @@ use access::{Accounts, AuditLog, Gate};
 use files::{Files, FilesSettings, Log, Transfer};
 use fwhost::{FwHost, HostEvent};
 use integrations::{Agents, Announcements, MqttService, Webcams, announcements};
+use machine::{Machine, Roots};
 use parking_lot::Mutex;
 use printer::Printer;
 use protocol::version::CORE_VERSION;
@@ -57,6 +58,9 @@ const COMPONENTS: &[&str] = &[
     "file_manager",
     "data_store",
     "job_state",
+    "machine",
+    "proc_stats",
+    "shell_command",
     "history",
     "job_queue",
     "extensions",
@@ -202,6 +206,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     webcams.load().await;
     let announcements = Announcements::new(announcement_settings(data, &settings), store.clone(), connections.clone(), client.clone());
     announcements.load().await;
+    let machine = Machine::new(connections.clone(), Roots::default());
     let audit = AuditLog::new(store.clone());
     let noting = audit.clone();
     supervisor.spawn("audit log", move |stop| {
@@ -224,6 +229,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         jobs: jobs.clone(),
         accounts: accounts.clone(),
         announcements,
+        machine: machine.clone(),
     };
     let operations = components.operations().map_err(BuildError)?;
 
@@ -255,6 +261,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     if let Some(mqtt) = mqtt {
         mqtt.start(&gateway, &supervisor);
     }
+    machine.start(&supervisor);
     let link = host.clone();
     supervisor.spawn("firmware host link", move |stop| {
         let link = link.clone();
@@ -270,6 +277,7 @@ pub struct Components {
     pub database: Arc<Database>,
     pub files: Arc<Files>,
     pub jobs: Arc<Jobs>,
+    pub machine: Arc<Machine>,
     pub agents: Arc<Agents>,
     pub webcams: Arc<Webcams>,
     /// When it is configured.
@@ -291,6 +299,7 @@ impl Components {
         self.database.register(&mut registry);
         self.files.register(&mut registry);
         self.jobs.register(&mut registry);
+        self.machine.register(&mut registry);
         self.agents.register(&mut registry);
         self.webcams.register(&mut registry);
         if let Some(mqtt) = &self.mqtt {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use access::AuditLog;
 use fwhost::FwHost;
 use integrations::{Agents, Announcements, MqttService, Webcams};
+use machine::{Machine, Roots};
 use outbound::mqtt::{Mqtt, MqttOptions, Qos};
 use printer::Printer;
 use rpc::{Connections, Operations};
@@ -38,6 +39,7 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
         config: settings.report.clone(),
     };
     let jobs = Arc::new(Jobs::new(&host, &store, &connections, &files, &control, &settings.job_queue));
+    let machine = Machine::new(connections.clone(), Roots::default());
     let namespaces = Namespaces::new(store.clone());
     let accounts = build::open_accounts(settings, &store, &connections);
     let client = outbound::Client::new("");
@@ -61,6 +63,7 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
     let audit = AuditLog::new(store);
     let (broker, _) = Mqtt::new(MqttOptions::to("", 0));
     let mqtt = Some(MqttService::new(broker, "", Qos::default()));
-    let components = Components { administration, printer, database, files, jobs, agents, webcams, mqtt, audit, accounts, announcements };
+    let components =
+        Components { administration, printer, database, files, jobs, machine, agents, webcams, mqtt, audit, accounts, announcements };
     components.operations()
 }

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::announcement::{AnnouncementEntries, AnnouncementId};
 use crate::jobs::{HistoryChange, QueueChange};
+use crate::machine::{ProcStatUpdate, Throttled};
 use crate::webcam::WebcamList;
 use crate::{Frame, dual, envelope, vocabulary};
 
@@ -47,6 +48,10 @@ pub enum Event {
     UserDeleted(UserName),
     /// A user was logged out; likewise.
     UserLoggedOut(UserName),
+    /// What the machine and this process use, once a second.
+    ProcStatUpdate(Box<ProcStatUpdate>),
+    /// The board began or ended to slow its processor down.
+    CpuThrottled(Throttled),
 }
 
 /// Payload of `notify_agent_event` (document 1 *Extensions*, wire/1-core.md section 5).
@@ -149,6 +154,8 @@ impl Event {
             Self::UserCreated(_) => "notify_user_created",
             Self::UserDeleted(_) => "notify_user_deleted",
             Self::UserLoggedOut(_) => "notify_user_logged_out",
+            Self::ProcStatUpdate(_) => "notify_proc_stat_update",
+            Self::CpuThrottled(_) => "notify_cpu_throttled",
         }
     }
 
@@ -177,6 +184,8 @@ impl Event {
             Self::AnnouncementUpdate(entries) => dual::to_vec(&[entries]).ok(),
             Self::AnnouncementDismissed(id) | Self::AnnouncementWake(id) => dual::to_vec(&[id]).ok(),
             Self::UserCreated(user) | Self::UserDeleted(user) | Self::UserLoggedOut(user) => dual::to_vec(&[user]).ok(),
+            Self::ProcStatUpdate(update) => dual::to_vec(&[update]).ok(),
+            Self::CpuThrottled(throttled) => dual::to_vec(&[throttled]).ok(),
         }
     }
 }

@@ -30,6 +30,7 @@ mod job_crash;
 mod jobs;
 mod keys;
 mod logins;
+mod machine;
 mod matrix;
 mod mqtt;
 mod process;
