@@ -72,11 +72,15 @@ async fn callers_have_the_configured_role() {
     let mut presence = client.listen("printer/core/status");
     drop(viewer);
     presence.json(|state| state["server"] == "offline").await;
-    let _operator = without_printer(&broker, "").await;
+    let operator = without_printer(&broker, "").await;
     presence.json(|state| state["server"] == "online").await;
     assert!(client.call("core", &request("server.database.post_item", &item)).await["result"].is_object());
     let refused = client.call("core", &request("server.restart", &json!({}))).await;
     assert_eq!(refused["error"]["message"], "This needs the role admin; your role is operator");
+    let noted = operator.unix().await.ok("access.audit.list", json!({})).await["entries"].clone();
+    let of_interest = |entry: &Value| [&entry["method"], &entry["transport"], &entry["user"], &entry["status"]].map(Clone::clone);
+    let refused = ["server.restart", "mqtt", "mqtt"].map(Value::from);
+    assert_eq!(of_interest(&noted[0])[..3], refused, "{noted}");
 }
 
 #[tokio::test]

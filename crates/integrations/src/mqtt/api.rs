@@ -74,8 +74,8 @@ impl MqttService {
             .access(Access::Control)
             .unaudited()
             .doc("Waits for one message on a topic; one that the broker has kept counts.")
-            .handle(self, |service, _, params: SubscribeParams| async move {
-                let payload = service.next(&params.topic, params.qos, params.timeout).await?;
+            .handle(self, |service, call, params: SubscribeParams| async move {
+                let payload = service.next(&call, &params.topic, params.qos, params.timeout).await?;
                 Ok(Received { topic: params.topic, payload })
             });
     }

@@ -10,13 +10,14 @@ use std::time::Duration;
 
 use outbound::mqtt::{Mqtt, MqttError, Qos, topic};
 use protocol::{ApiError, ErrorKind};
+use rpc::Call;
 use runtime::LogThrottle;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error};
 use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 pub use self::options::{ApiRole, MqttProtocol, MqttSection};
 pub use self::payload::encode;
@@ -27,6 +28,9 @@ pub const MAX_WAITING: usize = 64;
 
 /// The longest that an MQTT publication or subscription of a client waits, also when it names no time-out.
 pub const LONGEST_WAIT: Duration = Duration::from_secs(3600);
+
+/// Pause between two looks whether somebody who waits for a message over MQTT is still there.
+const LOOK_EVERY: Duration = Duration::from_secs(5);
 
 /// Faults of macros are logged so often.
 const LOG_EVERY: Duration = Duration::from_secs(10);
@@ -102,7 +106,7 @@ impl MqttService {
     ///
     /// # Errors
     /// As [`MqttService::publish`].
-    pub async fn next(&self, name: &str, qos: Option<i64>, limit: Option<f64>) -> Result<Value, ApiError> {
+    pub async fn next(&self, call: &Call, name: &str, qos: Option<i64>, limit: Option<f64>) -> Result<Value, ApiError> {
         topic::check(name).map_err(to_api)?;
         let (qos, limit) = (self.qos(qos)?, limit_of(limit)?);
         if !self.client.is_online() {
@@ -111,7 +115,13 @@ impl MqttService {
         let full = || ApiError::new(ErrorKind::Overloaded, format!("{MAX_WAITING} subscriptions wait already"));
         let _turn = self.waiting.try_acquire().map_err(|_| full())?;
         let (_subscription, mut messages) = self.client.receive(name, qos, 1).map_err(to_api)?;
-        let message = timeout(limit, messages.recv()).await.map_err(|_| too_late(&format!("No message on {name}"), limit))?;
+        let waiting = async {
+            tokio::select! {
+                message = messages.recv() => message,
+                () = gone(call) => None,
+            }
+        };
+        let message = timeout(limit, waiting).await.map_err(|_| too_late(&format!("No message on {name}"), limit))?;
         message.map(|message| payload::decode(&message.payload)).ok_or_else(|| to_api(MqttError::Offline))
     }
 
@@ -131,6 +141,13 @@ impl MqttService {
     fn qos(&self, qos: Option<i64>) -> Result<Qos, ApiError> {
         let Some(number) = qos else { return Ok(self.default_qos) };
         Qos::from_number(number).ok_or_else(|| ApiError::argument(format!("Argument [qos]: expected 0, 1 or 2, not {number}")))
+    }
+}
+
+/// Waits until the caller's connection has ended; nobody reads the answer then. Callers without one are waited for.
+async fn gone(call: &Call) {
+    while call.connection.as_ref().is_none_or(|connection| connection.outbox.closed().is_none()) {
+        sleep(LOOK_EVERY).await;
     }
 }
 
@@ -162,6 +179,7 @@ pub fn to_api(error: MqttError) -> ApiError {
 mod tests {
     use super::*;
     use outbound::mqtt::MqttOptions;
+    use rpc::{ConnectionKind, Connections, Identity};
 
     fn service() -> Arc<MqttService> {
         MqttService::new(Mqtt::new(MqttOptions::to("127.0.0.1", 1)).0, "printer", Qos::AtLeastOnce)
@@ -169,15 +187,25 @@ mod tests {
 
     #[tokio::test]
     async fn faults_name_the_argument_or_say_that_nobody_is_there() {
-        let service = service();
+        let (service, call) = (service(), Call::internal());
         let publish = async |topic: &str, qos, limit| service.publish(topic, &Value::Null, qos, false, limit).await.unwrap_err();
         let fault = |error: ApiError| (error.kind.http_status(), error.message);
         assert!(fault(publish("a/#", None, None).await).1.starts_with("Argument [topic]"));
         assert!(fault(publish("a", Some(3), None).await).1.starts_with("Argument [qos]"));
         assert!(fault(publish("a", None, Some(f64::NAN)).await).1.starts_with("Argument [timeout]"));
         assert_eq!(publish("a", Some(0), Some(1.0)).await.kind, ErrorKind::Unavailable);
-        assert_eq!(service.next("a/+", None, None).await.unwrap_err().kind, ErrorKind::Argument);
-        assert_eq!(service.next("a", None, None).await.unwrap_err().kind, ErrorKind::Unavailable);
+        assert_eq!(service.next(&call, "a/+", None, None).await.unwrap_err().kind, ErrorKind::Argument);
+        assert_eq!(service.next(&call, "a", None, None).await.unwrap_err().kind, ErrorKind::Unavailable);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn whoever_leaves_is_not_waited_for() {
+        let registered = Arc::new(Connections::default()).register(ConnectionKind::Websocket, Identity::Trusted, None);
+        let call = Call::on(&registered.connection);
+        assert!(timeout(LONGEST_WAIT, gone(&call)).await.is_err());
+        drop(registered);
+        timeout(LONGEST_WAIT, gone(&call)).await.unwrap();
+        assert!(timeout(LONGEST_WAIT, gone(&Call::internal())).await.is_err());
     }
 
     #[test]
