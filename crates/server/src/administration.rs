@@ -9,8 +9,8 @@ use protocol::{ApiError, FwhostState};
 use rpc::{Access, Call, Connection, Connections, Registry};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
+use crate::config_report::ConfigReport;
 use crate::logs::{LogApplication, RolledOver};
 use crate::warnings::Warnings;
 
@@ -30,34 +30,6 @@ pub struct ServerInfo {
     missing_fwhost_requirements: Vec<&'static str>,
     api_version: [u32; 3],
     api_version_string: &'static str,
-}
-
-/// The answer of `server.config`.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct ConfigReport {
-    /// Section → option → value with its type, defaults included.
-    pub config: Value,
-    /// Section → option → text as it stands in the files.
-    pub orig: Value,
-    /// The files that were read.
-    pub files: Vec<ConfigFile>,
-}
-
-/// One configuration file.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-pub struct ConfigFile {
-    /// Path relative to the folder of the main file.
-    pub filename: String,
-    /// Sections in it.
-    pub sections: Vec<String>,
-}
-
-impl ConfigFile {
-    /// A file and its sections.
-    #[must_use]
-    pub fn new(filename: String, sections: Vec<String>) -> Self {
-        Self { filename, sections }
-    }
 }
 
 type Directories = Box<dyn Fn() -> Vec<String> + Send + Sync>;
@@ -135,8 +107,8 @@ impl Administration {
             .op("server.config")
             .get("/server/config")
             .access(Access::View)
-            .doc("The configuration in use, the configuration as written, and the files that it came from.")
-            .answer(self, |server, _, (): ()| Ok(server.parts.config.clone()));
+            .doc("The configuration in use, the configuration as written, and the files that it came from. Viewers see no passwords, tokens and keys.")
+            .answer(self, |server, call, (): ()| Ok(server.parts.config.seen_by(&call.identity)));
         registry
             .op("server.restart")
             .post("/server/restart")

@@ -104,7 +104,8 @@ fn kind(text: &str) -> Result<ClientKind, ApiError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::administration::{ConfigReport, Parts};
+    use crate::administration::Parts;
+    use crate::config_report::ConfigReport;
     use crate::warnings::Warnings;
     use fwhost::FwHost;
     use rpc::{Connection, ConnectionKind, Identity};

@@ -2,12 +2,14 @@
 //! key-value database of the clients.
 
 mod administration;
+mod config_report;
 mod database;
 mod identity;
 mod logs;
 mod warnings;
 
-pub use administration::{Administration, Authenticate, ConfigFile, ConfigReport, Credential, Parts, RollOver, ServerInfo};
+pub use administration::{Administration, Authenticate, Credential, Parts, RollOver, ServerInfo};
+pub use config_report::{ConfigFile, ConfigReport};
 pub use database::{Database, DatabaseOptions, DatabaseParts, Printing};
 pub use logs::{LogApplication, RolledOver};
 pub use warnings::Warnings;
