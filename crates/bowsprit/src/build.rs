@@ -26,6 +26,7 @@ use uuid::Uuid;
 
 use crate::data_folder::DataFolder;
 use crate::host_paths::HostPaths;
+use crate::instruments::Instruments;
 use crate::jobs::Jobs;
 use crate::mqtt::MqttParts;
 use crate::print_control::PrinterControl;
@@ -99,6 +100,7 @@ pub struct Server {
     files: Arc<Files>,
     audit: Arc<AuditLog>,
     jobs: Arc<Jobs>,
+    instruments: Arc<Instruments>,
     store: Store,
 }
 
@@ -149,12 +151,15 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     paths.watch(supervisor.tracker());
     let jobs = Arc::new(Jobs::new(&host, &store, &connections, &files, &control, &settings.job_queue));
 
+    let client = outbound::Client::new(&format!("Bowsprit/{CORE_VERSION}"));
+    let instruments = Arc::new(Instruments::new(&settings.instruments, &host, &connections, &client));
+
     let administration = Administration::new(
         host.clone(),
         connections.clone(),
         warnings.clone(),
         Parts {
-            components: COMPONENTS.iter().chain(settings.mqtt.iter().map(|_| &"mqtt")).map(ToString::to_string).collect(),
+            components: component_names(&settings, &instruments),
             failed_components: failed_components.into(),
             directories: {
                 let files = files.clone();
@@ -200,7 +205,6 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
             warnings: warnings.clone(),
         },
     );
-    let client = outbound::Client::new(&format!("Bowsprit/{CORE_VERSION}"));
     let namespaces = Namespaces::new(store.clone());
     let webcams = Webcams::new(configured_webcams(data, &settings, &warnings), namespaces.clone(), connections.clone(), client.clone());
     webcams.load().await;
@@ -230,6 +234,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         accounts: accounts.clone(),
         announcements,
         machine: machine.clone(),
+        instruments: instruments.clone(),
     };
     let operations = components.operations().map_err(BuildError)?;
 
@@ -262,12 +267,13 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         mqtt.start(&gateway, &supervisor);
     }
     machine.start(&supervisor);
+    instruments.start(&supervisor);
     let link = host.clone();
     supervisor.spawn("firmware host link", move |stop| {
         let link = link.clone();
         async move { link.run(stop).await }
     });
-    Ok(Server { gateway, supervisor, host, files, audit, jobs, store })
+    Ok(Server { gateway, supervisor, host, files, audit, jobs, instruments, store })
 }
 
 /// Everything that has operations.
@@ -285,6 +291,7 @@ pub struct Components {
     pub audit: Arc<AuditLog>,
     pub accounts: Arc<Accounts>,
     pub announcements: Arc<Announcements>,
+    pub instruments: Arc<Instruments>,
 }
 
 impl Components {
@@ -309,6 +316,7 @@ impl Components {
         self.accounts.register(&mut registry);
         registry.set_audit(self.audit.clone());
         self.announcements.register(&mut registry);
+        self.instruments.register(&mut registry);
         registry.build()
     }
 }
@@ -323,10 +331,17 @@ impl Server {
         }
         self.host.forget_listeners();
         self.jobs.close();
+        self.instruments.close();
         self.files.close();
         self.audit.flush().await;
         self.store.close().await;
     }
+}
+
+/// What is there, under every name that clients look up.
+fn component_names(settings: &Settings, instruments: &Instruments) -> Arc<[String]> {
+    let mqtt = settings.mqtt.iter().map(|_| "mqtt");
+    COMPONENTS.iter().copied().chain(mqtt).chain(instruments.components()).map(ToOwned::to_owned).collect()
 }
 
 fn open_store(data: &DataFolder, warnings: &Warnings, failed: &mut Vec<String>) -> Result<Store, BuildError> {

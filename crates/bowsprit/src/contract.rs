@@ -14,6 +14,7 @@ use store::{Namespaces, Store};
 
 use crate::build::{self, Components};
 use crate::data_folder::DataFolder;
+use crate::instruments::Instruments;
 use crate::jobs::Jobs;
 use crate::print_control::PrinterControl;
 use crate::settings::Settings;
@@ -58,12 +59,26 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
             warnings: Warnings::default(),
         },
     );
+    let instruments = Arc::new(Instruments::new(&settings.instruments, &host, &connections, &client).complete());
     let webcams = Webcams::new(Vec::new(), namespaces.clone(), connections.clone(), client);
     let administration = Administration::new(host, connections, Warnings::default(), parts);
     let audit = AuditLog::new(store);
     let (broker, _) = Mqtt::new(MqttOptions::to("", 0));
     let mqtt = Some(MqttService::new(broker, "", Qos::default()));
-    let components =
-        Components { administration, printer, database, files, jobs, machine, agents, webcams, mqtt, audit, accounts, announcements };
+    let components = Components {
+        administration,
+        printer,
+        database,
+        files,
+        jobs,
+        machine,
+        agents,
+        webcams,
+        mqtt,
+        audit,
+        accounts,
+        announcements,
+        instruments,
+    };
     components.operations()
 }

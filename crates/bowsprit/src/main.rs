@@ -11,6 +11,7 @@ mod demo;
 mod disk;
 mod host_paths;
 mod import;
+mod instruments;
 mod jobs;
 mod mqtt;
 mod print_control;

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use config::{Chosen, Context, Document, OptionSet, Reader, Secrets, SectionDoc, Source};
+use devices::settings::InstrumentSettings;
 use files::FileManagerOptions;
 use integrations::{AnnouncementOptions, MqttSection, WebcamOptions};
 use jobs::{HistoryOptions, JobQueueOptions};
@@ -100,6 +101,8 @@ pub struct Settings {
     pub database: DatabaseOptions,
     /// `[mqtt]`, when there is one that can be used.
     pub mqtt: Option<MqttSection>,
+    /// Strips and sensors that can be used.
+    pub instruments: InstrumentSettings,
     /// True when the configuration was written for the incumbent.
     pub is_upstream: bool,
     /// For `server.config`.
@@ -158,6 +161,7 @@ impl Settings {
         let announcements = AnnouncementOptions::read(&mut reader);
         let webcams = WebcamOptions::read(&mut reader);
         let mqtt = MqttSection::read_one(&mut reader);
+        let instruments = InstrumentSettings::read(&mut reader);
         let database: DatabaseOptions = reader.read_or_default();
         let mut config = Map::new();
         for (section, options) in [
@@ -178,6 +182,7 @@ impl Settings {
         if let Some(mqtt) = &mqtt {
             config.insert(MqttSection::SECTION.to_owned(), Value::Object(mqtt.effective()));
         }
+        instruments.add_effective(&mut config);
         let is_sound = reader.problems.is_empty();
         warnings.extend(reader.problems.iter().map(ToString::to_string));
         warnings.extend(reader.warnings.iter().map(ToString::to_string));
@@ -195,6 +200,7 @@ impl Settings {
             database,
             webcams,
             mqtt,
+            instruments,
             is_upstream,
             report,
             warnings,
@@ -205,7 +211,7 @@ impl Settings {
 
 /// Documentation of every section, for the reference.
 pub fn sections() -> Vec<SectionDoc> {
-    vec![
+    let mut sections = vec![
         ServerOptions::describe(),
         AuthorizationOptions::describe(),
         FileManagerOptions::describe(),
@@ -216,7 +222,9 @@ pub fn sections() -> Vec<SectionDoc> {
         WebcamOptions::describe(),
         MqttSection::describe(),
         DatabaseOptions::describe(),
-    ]
+    ];
+    sections.extend(InstrumentSettings::sections());
+    sections
 }
 
 /// Home folder of the user that runs the server.

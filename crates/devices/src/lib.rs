@@ -1,5 +1,7 @@
 //! Devices around the printer.
 //!
-//! [`script`] lets templates in their options call the server.
+//! [`led`] lights strips (document 3 *LED strips*); [`script`] lets templates in their options call the server.
 
+pub mod led;
 pub mod script;
+pub mod settings;

@@ -34,9 +34,9 @@ pub struct Client {
 struct Inner {
     user_agent: String,
     /// Made at first use, because it reads the certificates of the system.
-    http: OnceLock<reqwest::Client>,
+    http: Arc<OnceLock<reqwest::Client>>,
     turns: Semaphore,
-    own_port: AtomicU16,
+    own_port: Arc<AtomicU16>,
 }
 
 impl Client {
@@ -44,7 +44,16 @@ impl Client {
     #[must_use]
     pub fn new(user_agent: &str) -> Self {
         let turns = Semaphore::new(MAX_EXCHANGES);
-        Self { inner: Arc::new(Inner { user_agent: user_agent.to_owned(), http: OnceLock::new(), turns, own_port: AtomicU16::new(0) }) }
+        Self { inner: Arc::new(Inner { user_agent: user_agent.to_owned(), http: Arc::default(), turns, own_port: Arc::default() }) }
+    }
+
+    /// A client that shares connections with this one but has its own number of exchanges at one time, so that neither waits for the other: for
+    /// whatever talks to something that may never answer.
+    #[must_use]
+    pub fn lane(&self, exchanges: usize) -> Self {
+        let Inner { user_agent, http, own_port, .. } = &*self.inner;
+        let turns = Semaphore::new(exchanges);
+        Self { inner: Arc::new(Inner { user_agent: user_agent.clone(), http: http.clone(), turns, own_port: own_port.clone() }) }
     }
 
     /// Says on which port this server listens, for [`Reach::NotOurselves`].

@@ -11,6 +11,7 @@ use serde_json::value::RawValue;
 
 use crate::announcement::{AnnouncementEntries, AnnouncementId};
 use crate::jobs::{HistoryChange, QueueChange};
+use crate::led::LedStatus;
 use crate::machine::{ProcStatUpdate, Throttled};
 use crate::webcam::WebcamList;
 use crate::{Frame, dual, envelope, vocabulary};
@@ -42,6 +43,8 @@ pub enum Event {
     AnnouncementDismissed(AnnouncementId),
     /// The dismissal of an announcement lapsed.
     AnnouncementWake(AnnouncementId),
+    /// What is known of an LED strip changed.
+    LedChanged(LedStatus),
     /// A user was created.
     UserCreated(UserName),
     /// A user was deleted; the user's connections are strangers' now.
@@ -151,6 +154,7 @@ impl Event {
             Self::AnnouncementUpdate(_) => "notify_announcement_update",
             Self::AnnouncementDismissed(_) => "notify_announcement_dismissed",
             Self::AnnouncementWake(_) => "notify_announcement_wake",
+            Self::LedChanged(_) => "notify_led_changed",
             Self::UserCreated(_) => "notify_user_created",
             Self::UserDeleted(_) => "notify_user_deleted",
             Self::UserLoggedOut(_) => "notify_user_logged_out",
@@ -183,6 +187,7 @@ impl Event {
             Self::WebcamsChanged(list) => dual::to_vec(&[list]).ok(),
             Self::AnnouncementUpdate(entries) => dual::to_vec(&[entries]).ok(),
             Self::AnnouncementDismissed(id) | Self::AnnouncementWake(id) => dual::to_vec(&[id]).ok(),
+            Self::LedChanged(status) => dual::to_vec(&[status]).ok(),
             Self::UserCreated(user) | Self::UserDeleted(user) | Self::UserLoggedOut(user) => dual::to_vec(&[user]).ok(),
             Self::ProcStatUpdate(update) => dual::to_vec(&[update]).ok(),
             Self::CpuThrottled(throttled) => dual::to_vec(&[throttled]).ok(),

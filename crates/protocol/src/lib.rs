@@ -9,6 +9,7 @@ pub mod envelope;
 pub mod error;
 pub mod event;
 pub mod jobs;
+pub mod led;
 pub mod machine;
 pub mod raw;
 pub mod state;

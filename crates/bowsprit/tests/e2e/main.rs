@@ -29,6 +29,7 @@ mod import;
 mod job_crash;
 mod jobs;
 mod keys;
+mod led;
 mod logins;
 mod machine;
 mod matrix;
