@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{Accounts, AuditLog, Gate};
+use access::{Accounts, AuditLog, Directory, Gate, LdapDirectory};
 use files::{Files, FilesSettings, Log, Transfer};
 use fwhost::{FwHost, HostEvent};
 use integrations::{Agents, Announcements, MqttService, Webcams, announcements};
@@ -120,6 +120,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
 
     let settings = Settings::load(data, environment.config.as_deref());
     settings.warnings.iter().for_each(|warning| warnings.add(warning));
+    failed_components.extend(settings.failed_components.iter().map(ToString::to_string));
 
     let supervisor = Supervisor::new();
     let connections = Arc::new(Connections::default());
@@ -244,7 +245,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         gate,
         accounts,
         files: Arc::new(Transfer(files.clone())),
-        bridge: BridgeTarget::new(settings.server.fwhost_uds_address.clone(), connected(&host)),
+        bridge: BridgeTarget::new(settings.server.fwhost_uds_address.path().to_owned(), connected(&host)),
         settings: transport::Settings {
             route_prefix: settings.server.route_prefix.as_deref().unwrap_or("").trim_matches('/').to_owned(),
             max_websockets: settings.server.max_websocket_connections as usize,
@@ -340,8 +341,8 @@ impl Server {
 
 /// What is there, under every name that clients look up.
 fn component_names(settings: &Settings, instruments: &Instruments) -> Arc<[String]> {
-    let mqtt = settings.mqtt.iter().map(|_| "mqtt");
-    COMPONENTS.iter().copied().chain(mqtt).chain(instruments.components()).map(ToOwned::to_owned).collect()
+    let configured = [settings.mqtt.as_ref().map(|_| "mqtt"), settings.ldap.as_ref().map(|_| "ldap")];
+    COMPONENTS.iter().copied().chain(configured.into_iter().flatten()).chain(instruments.components()).map(ToOwned::to_owned).collect()
 }
 
 fn open_store(data: &DataFolder, warnings: &Warnings, failed: &mut Vec<String>) -> Result<Store, BuildError> {
@@ -426,7 +427,8 @@ pub fn open_accounts(settings: &Settings, store: &Store, connections: &Arc<Conne
         },
         issuer: format!("http://{host}:{}", settings.server.port),
     };
-    Accounts::new(store, connections.clone(), options, None)
+    let directory = settings.ldap.as_ref().map(|options| Arc::new(LdapDirectory::new(options)) as Arc<dyn Directory>);
+    Accounts::new(store, connections.clone(), options, directory)
 }
 
 /// What access does in the background.
@@ -443,7 +445,7 @@ pub fn fwhost_options(settings: &Settings) -> fwhost::Options {
     fwhost::Options {
         temperature_store_size: settings.data_store.temperature_store_size as usize,
         gcode_store_size: settings.data_store.gcode_store_size as usize,
-        ..fwhost::Options::new(&settings.server.fwhost_uds_address, "Bowsprit", CORE_VERSION)
+        ..fwhost::Options::new(settings.server.fwhost_uds_address.path(), "Bowsprit", CORE_VERSION)
     }
 }
 

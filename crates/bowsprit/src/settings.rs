@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use access::LdapOptions;
 use config::{Chosen, Context, Document, OptionSet, Reader, Secrets, SectionDoc, Source};
 use devices::settings::InstrumentSettings;
 use files::FileManagerOptions;
@@ -12,6 +13,7 @@ use printer::DataStoreOptions;
 use protocol::Form;
 use serde_json::{Map, Value};
 use server::{ConfigReport, DatabaseOptions};
+use template::RenderedPath;
 
 use crate::data_folder::{DataFolder, OWN_CONFIG_FILE, is_upstream_config};
 use crate::disk::Disk;
@@ -37,7 +39,7 @@ config::options! {
         /// HTTP port.
         port: u16 { min 1 } = 7125,
         /// Unix socket of the firmware host.
-        fwhost_uds_address ["klippy_uds_address"]: PathBuf = "/tmp/klippy_uds",
+        fwhost_uds_address ["klippy_uds_address"]: RenderedPath = "/tmp/klippy_uds",
         /// Prefix of every route, for several servers behind one proxy.
         route_prefix: Option<String> = None,
         /// Largest upload in MiB.
@@ -87,6 +89,10 @@ pub struct Settings {
     pub server: ServerOptions,
     /// `[authorization]`.
     pub authorization: AuthorizationOptions,
+    /// `[ldap]`, when it is there and without faults.
+    pub ldap: Option<LdapOptions>,
+    /// Components whose sections cannot be used.
+    pub failed_components: Vec<&'static str>,
     /// `[file_manager]`.
     pub file_manager: FileManagerOptions,
     /// `[data_store]`.
@@ -154,6 +160,10 @@ impl Settings {
         let mut reader = Reader::new(document, &context);
         let server: ServerOptions = reader.read_or_default();
         let authorization: AuthorizationOptions = reader.read_or_default();
+        let (ldap, ldap_failed) = match LdapOptions::read(&mut reader) {
+            Ok(options) => (options, None),
+            Err(access::Faulty) => (None, Some(LdapOptions::SECTION)),
+        };
         let file_manager: FileManagerOptions = reader.read_or_default();
         let data_store: DataStoreOptions = reader.read_or_default();
         let job_queue: JobQueueOptions = reader.read_or_default();
@@ -176,6 +186,9 @@ impl Settings {
         ] {
             config.insert(section.to_owned(), Value::Object(options));
         }
+        if let Some(ldap) = &ldap {
+            config.insert(LdapOptions::SECTION.to_owned(), Value::Object(ldap.effective()));
+        }
         for (name, webcam) in &webcams {
             config.insert(format!("webcam {name}"), Value::Object(webcam.effective()));
         }
@@ -193,6 +206,8 @@ impl Settings {
         Self {
             server,
             authorization,
+            ldap,
+            failed_components: ldap_failed.into_iter().collect(),
             file_manager,
             data_store,
             job_queue,
@@ -214,6 +229,7 @@ pub fn sections() -> Vec<SectionDoc> {
     let mut sections = vec![
         ServerOptions::describe(),
         AuthorizationOptions::describe(),
+        LdapOptions::describe(),
         FileManagerOptions::describe(),
         DataStoreOptions::describe(),
         JobQueueOptions::describe(),
@@ -334,7 +350,7 @@ mod tests {
     fn both_names_of_an_option_are_read_and_reported() {
         let (_keep, data, _) = data("[server]\nklippy_uds_address: /run/k.sock\n");
         let settings = Settings::load(&data, None);
-        assert_eq!(settings.server.fwhost_uds_address, Path::new("/run/k.sock"));
+        assert_eq!(settings.server.fwhost_uds_address.path(), Path::new("/run/k.sock"));
         for name in ["klippy_uds_address", "fwhost_uds_address"] {
             assert_eq!(settings.report.config["server"][name], "/run/k.sock");
         }

@@ -35,6 +35,7 @@ pub const TARGETS: &[Target] = &[
     ("announcement_feed", announcement_feed),
     ("webcam_record", webcam_record),
     ("mqtt_packets", mqtt_packets),
+    ("ldap", ldap),
 ];
 
 /// All targets.
@@ -234,6 +235,21 @@ pub fn templates(data: &[u8]) {
     if let Ok(expression) = template::Expression::compile(source) {
         let _ = expression.evaluate(&mut context, &mut template::NoHost);
     }
+}
+
+/// Any bytes from a directory server are read or refused; any search filter is read or refused, and a name that is filled in stays a value.
+///
+/// # Panics
+/// When a property does not hold.
+pub fn ldap(data: &[u8]) {
+    use outbound::ldap::{Filter, accepts};
+    let _ = accepts(data);
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Ok(filter) = Filter::parse(text) {
+        assert!(!filter.encode().is_empty());
+    }
+    let mut filter = Filter::equal("uid", "USERNAME");
+    assert!(filter.fill_in("USERNAME", text) && filter == Filter::equal("uid", text), "a name stays a value");
 }
 
 /// A feed gives items within their bounds, or is refused with a reason.

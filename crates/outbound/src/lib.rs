@@ -1,4 +1,4 @@
-//! Clients to elsewhere: one HTTP client for the whole server, and one for [`mqtt`].
+//! Clients to elsewhere: one HTTP client for the whole server, one for [`mqtt`], and one that asks directories of users ([`ldap`]).
 //!
 //! A [`Request`] says what to ask for and within which limits; [`Client::send`] answers with a [`Response`] whose body is complete and
 //! bounded, or with an [`OutboundError`]. Nothing here waits for ever: connecting, the whole exchange, the size of the body, the number of
@@ -17,12 +17,14 @@
 
 mod client;
 mod error;
+pub mod ldap;
 pub mod mqtt;
 pub mod own;
 pub mod redirect;
 mod request;
 mod response;
 mod retry;
+mod tls;
 
 pub use client::{CONNECT_TIMEOUT, Client, MAX_EXCHANGES};
 pub use error::OutboundError;

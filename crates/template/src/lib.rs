@@ -40,5 +40,5 @@ mod template;
 
 pub use error::{Error, ErrorKind, Result};
 pub use host::{Answer, Call, Context, Failure, Host, NoHost, Object};
-pub use option::Rendered;
+pub use option::{Rendered, RenderedPath};
 pub use template::{Expression, Template};

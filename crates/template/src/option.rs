@@ -1,6 +1,7 @@
 //! Templates as values of options.
 
 use std::fmt;
+use std::path::{Path, PathBuf};
 
 use config::OptionValue;
 use serde_json::Value as Json;
@@ -75,5 +76,85 @@ impl OptionValue for Rendered {
 
     fn to_json(&self) -> Json {
         self.source.as_str().into()
+    }
+}
+
+/// A path that is rendered once, when the configuration is read; it sees `secrets` and `data_path`, and a leading `~` is the home folder.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RenderedPath {
+    source: String,
+    path: PathBuf,
+}
+
+impl RenderedPath {
+    /// The path with everything filled in. Do not log it when [`Self::is_secret`].
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// True when the configuration names secrets in it.
+    #[must_use]
+    pub fn is_secret(&self) -> bool {
+        self.source.contains("secrets")
+    }
+
+    /// What may be shown: the path, or the text of the configuration when it names secrets.
+    fn shown(&self) -> &str {
+        self.path.to_str().filter(|_| !self.is_secret()).unwrap_or(&self.source)
+    }
+}
+
+impl fmt::Debug for RenderedPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.shown())
+    }
+}
+
+impl OptionValue for RenderedPath {
+    const EXPECTED: &'static str = "a path (a template: `~`, `{data_path}` and `{secrets.section.option}` may be used)";
+    type Literal = &'static str;
+
+    fn parse(text: &str, context: &config::Context) -> Result<Self, String> {
+        let Rendered { source, content } = Rendered::parse(text, context)?;
+        let path = PathBuf::parse(&content, context).map_err(|_| Self::EXPECTED.to_owned())?;
+        Ok(Self { source, path })
+    }
+
+    fn from_literal(literal: &'static str, context: &config::Context) -> Self {
+        Self { source: literal.to_owned(), path: PathBuf::from_literal(literal, context) }
+    }
+
+    fn to_json(&self) -> Json {
+        self.shown().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn context() -> config::Context {
+        let (secrets, _) = config::Secrets::parse("core.secrets", br#"{"host": {"socket": "hidden.sock"}}"#);
+        config::Context { data_path: "/data".into(), home: Some("/home/me".into()), secrets }
+    }
+
+    #[test]
+    fn paths_are_templates_and_show_no_secrets() {
+        let read = |text: &str| RenderedPath::parse(text, &context());
+        for (text, path, shown) in [
+            ("{data_path}/comms/a.sock", "/data/comms/a.sock", "/data/comms/a.sock"),
+            ("~/a", "/home/me/a", "/home/me/a"),
+            ("{ data_path ~ '/b' }", "/data/b", "/data/b"),
+            ("/run/{secrets.host.socket}", "/run/hidden.sock", "/run/{secrets.host.socket}"),
+        ] {
+            let value = read(text).unwrap();
+            assert_eq!((value.path(), value.to_json()), (Path::new(path), Json::from(shown)), "{text}");
+            assert!(!format!("{value:?}").contains("hidden"));
+        }
+        for text in ["", "{ data_path", "{ nothing.at.all }"] {
+            let fault = read(text).unwrap_err();
+            assert!(fault.starts_with("a path") || fault.starts_with("a template"), "{fault}");
+        }
     }
 }

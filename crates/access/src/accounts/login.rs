@@ -9,6 +9,7 @@ use rpc::{Call, Identity, Role, Transport, User, UserSource};
 use runtime::Secret;
 
 use super::sessions::Tokens;
+use super::users::is_reserved;
 use super::{Accounts, kept, now};
 use crate::directory::DirectoryError;
 use crate::password::{MAX_PASSWORD, PasswordHash};
@@ -97,26 +98,35 @@ impl Accounts {
                 let password = password.clone();
                 self.hasher.run(move || prove_by_hash(&stored, password.expose())).await?
             }
-            UserSource::Ldap => {
-                let is_other = self.state.read().users.get(username).is_some_and(|user| user.source != source);
-                let directory = self.directory.as_ref().filter(|_| !is_other && !password.expose().is_empty()).ok_or_else(refused)?;
-                if username.is_empty() || !is_usable_name(username) {
-                    return Err(refused());
-                }
-                directory.check(username, password).await.map_err(|error| {
-                    if let DirectoryError::Unavailable(reason) = error {
-                        tracing::warn!(reason, "the directory of users cannot be asked");
-                    }
-                    refused()
-                })?;
-                Ok(Proof::ByDirectory)
-            }
+            UserSource::Ldap => self.prove_by_directory(username, password).await,
         }
+    }
+
+    async fn prove_by_directory(&self, username: &str, password: &Secret<String>) -> Result<Proof, ApiError> {
+        let is_possible = is_usable_name(username) && !password.expose().is_empty() && password.expose().len() <= MAX_PASSWORD;
+        let directory = self.directory.as_ref().filter(|_| is_possible).ok_or_else(refused)?;
+        let name = directory.check(username, password).await.map_err(|error| match error {
+            DirectoryError::Refused => refused(),
+            DirectoryError::Unavailable(reason) => {
+                tracing::warn!(reason, "the directory of users cannot be asked");
+                ApiError::new(ErrorKind::Unauthorized, "The directory of users cannot be asked; try again later")
+            }
+        })?;
+        let is_other = self.state.read().users.get(&name).is_some_and(|user| user.source != UserSource::Ldap);
+        if is_other || !is_usable_name(&name) || is_reserved(&name) {
+            tracing::warn!(user = name, "a user of the directory cannot log in, because the name is taken or cannot be used here");
+            return Err(refused());
+        }
+        Ok(Proof::ByDirectory { name })
     }
 
     /// The user whose password was proven: still there, still with that password. The caller holds the lock on changes.
     async fn accept(&self, username: &str, proof: Proof) -> Result<StoredUser, ApiError> {
-        let known = self.state.read().users.get(username).cloned();
+        let name = match &proof {
+            Proof::ByDirectory { name } => name,
+            Proof::ByHash { .. } => username,
+        };
+        let known = self.state.read().users.get(name).cloned();
         match (proof, known) {
             (Proof::ByHash { fits, better }, Some(mut user)) if user.password == fits => {
                 if let Some(better) = better {
@@ -126,12 +136,13 @@ impl Accounts {
                 }
                 Ok(user)
             }
-            (Proof::ByDirectory, Some(user)) if user.source == UserSource::Ldap => Ok(user),
-            (Proof::ByDirectory, None) => {
-                let (name, password) = (username.to_owned(), PasswordHash::nothing());
+            (Proof::ByDirectory { .. }, Some(user)) if user.source == UserSource::Ldap => Ok(user),
+            (Proof::ByDirectory { name }, None) => {
+                let password = PasswordHash::nothing();
                 let user = StoredUser { name, source: UserSource::Ldap, role: Role::default(), password, created_on: now() };
                 self.check_room()?;
                 self.put_user(&user).await?;
+                tracing::info!(user = %user.name, "user of the directory added");
                 Ok(user)
             }
             _ => Err(refused()),
@@ -170,11 +181,9 @@ impl Accounts {
 /// That a password fits.
 enum Proof {
     /// The stored hash that it fits, and a better one of the same password where that one is of an old kind.
-    ByHash {
-        fits: PasswordHash,
-        better: Option<PasswordHash>,
-    },
-    ByDirectory,
+    ByHash { fits: PasswordHash, better: Option<PasswordHash> },
+    /// The name that the directory keeps for the user.
+    ByDirectory { name: String },
 }
 
 fn prove_by_hash(stored: &PasswordHash, password: &str) -> Result<Proof, ApiError> {

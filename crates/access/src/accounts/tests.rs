@@ -183,6 +183,7 @@ async fn unreadable_tables_let_nobody_in() {
     assert_eq!(bench.log_in("anna", "p").await.err().unwrap().kind, ErrorKind::Unauthorized);
 }
 
+/// Knows `lisa`, also as `Lisa`, and two whose names mean something else here. `gone` finds nobody at home.
 struct Fake;
 
 impl Directory for Fake {
@@ -190,9 +191,15 @@ impl Directory for Fake {
         &'a self,
         username: &'a str,
         password: &'a Secret<String>,
-    ) -> futures_util::future::BoxFuture<'a, Result<(), DirectoryError>> {
-        let fits = username == "lisa" && password.expose() == "l";
-        Box::pin(async move { if fits { Ok(()) } else { Err(DirectoryError::Refused) } })
+    ) -> futures_util::future::BoxFuture<'a, Result<String, DirectoryError>> {
+        let name = username.to_lowercase();
+        let result = match (name.as_str(), password.expose().as_str()) {
+            ("lisa" | "anna", "l") => Ok(name),
+            ("boss", "l") => Ok(rpc::identity::TRUSTED_USER.to_owned()),
+            ("gone", _) => Err(DirectoryError::Unavailable("no route".into())),
+            _ => Err(DirectoryError::Refused),
+        };
+        Box::pin(async move { result })
     }
 }
 
@@ -202,7 +209,7 @@ async fn users_of_a_directory_appear_at_their_first_login_and_stay_apart() {
     let bench = over(Store::in_memory(&[SCHEMA]).unwrap(), options, Some(Arc::new(Fake))).await;
     let by = async |name: &str, password: &str, source| bench.accounts.log_in(&Call::internal(), login(name, password, source)).await;
     assert_eq!(bench.accounts.default_source, UserSource::Ldap);
-    for (name, password) in [("lisa", "x"), ("lisa", ""), ("", "l"), ("li\nsa", "l")] {
+    for (name, password) in [("lisa", "x"), ("lisa", ""), ("", "l"), ("li\nsa", "l"), ("boss", "l")] {
         assert_eq!(by(name, password, UserSource::Ldap).await.err().unwrap().message, "Invalid username or password");
     }
     let lisa = by("lisa", "l", UserSource::Ldap).await.unwrap();
@@ -211,5 +218,19 @@ async fn users_of_a_directory_appear_at_their_first_login_and_stay_apart() {
     let change = bench.accounts.change_password(&bench.as_user(&lisa), Secret::new("l".into()), Secret::new("m".into())).await;
     assert_eq!(change.err().unwrap().kind, ErrorKind::BadRequest);
     bench.create("anna").await;
-    assert!(by("anna", "p", UserSource::Ldap).await.is_err() && by("anna", "p", UserSource::Core).await.is_ok());
+    assert!(by("anna", "l", UserSource::Ldap).await.is_err() && by("anna", "p", UserSource::Core).await.is_ok());
+    assert!(bench.accounts.list_users().iter().all(|user| user.source == UserSource::Core || user.password == PasswordHash::nothing()));
+}
+
+#[tokio::test]
+async fn another_spelling_is_the_same_user_of_a_directory() {
+    let options = Options { max_login_attempts: 1000, ..Options::default() };
+    let bench = over(Store::in_memory(&[SCHEMA]).unwrap(), options, Some(Arc::new(Fake))).await;
+    let by = async |name: &str, password: &str| bench.accounts.log_in(&Call::internal(), login(name, password, UserSource::Ldap)).await;
+    by("lisa", "l").await.unwrap();
+    bench.accounts.set_role("lisa", Role::Viewer).await.unwrap();
+    let again = by("LISA", "l").await.unwrap().user;
+    assert_eq!((again.name.as_str(), again.role), ("lisa", Role::Viewer), "no way to a new user with more rights");
+    let gone = by("gone", "l").await.err().unwrap();
+    assert!(gone.kind == ErrorKind::Unauthorized && gone.message.contains("cannot be asked"), "{gone:?}");
 }

@@ -114,8 +114,13 @@ impl Accounts {
 }
 
 fn refuse_reserved(name: &str) -> Result<(), ApiError> {
-    if [API_KEY_USER, TRUSTED_USER].contains(&name) {
+    if is_reserved(name) {
         return Err(ApiError::bad_request(format!("The name {name} is reserved")));
     }
     Ok(())
+}
+
+/// True for names that stand for callers who are no users.
+pub(super) fn is_reserved(name: &str) -> bool {
+    [API_KEY_USER, TRUSTED_USER].contains(&name)
 }

@@ -16,6 +16,7 @@ mod backups;
 mod bridge;
 mod crash;
 mod database;
+mod directory;
 mod durability;
 mod faults;
 mod files;

@@ -2,18 +2,15 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::io;
-use std::sync::Arc;
 
 use bytes::BytesMut;
-use rustls::pki_types::ServerName;
-use rustls_platform_verifier::BuilderVerifierExt;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
-use tokio_rustls::TlsConnector;
 
 use super::codec::{self, ConnAck, Packet};
 use super::reader::{MAX_INCOMING, Reader};
 use super::{MqttOptions, Version};
+use crate::tls::secure;
 
 /// Bytes of the longest client name that every broker must take.
 const MAX_CLIENT_ID: usize = 23;
@@ -59,18 +56,6 @@ async fn greet(stream: &mut Box<dyn Stream>, reader: &mut Reader, connect: &[u8]
             return Err(io::Error::other("the broker closed the connection without an answer"));
         }
     }
-}
-
-async fn secure(host: &str, tcp: TcpStream) -> Result<impl Stream + use<>, String> {
-    // Reads some hundred certificates from the disk.
-    let config = tokio::task::spawn_blocking(|| {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let builder = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
-        Ok::<_, rustls::Error>(builder.with_platform_verifier()?.with_no_client_auth())
-    });
-    let config = config.await.map_err(|error| error.to_string())?.map_err(|error| error.to_string())?;
-    let name = ServerName::try_from(host.to_owned()).map_err(|error| error.to_string())?;
-    TlsConnector::from(Arc::new(config)).connect(name, tcp).await.map_err(|error| format!("TLS: {error}"))
 }
 
 /// What a reason code of a CONNACK means.
