@@ -251,7 +251,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
             max_websockets: settings.server.max_websocket_connections as usize,
         },
         stop: supervisor.stop_token().clone(),
-        welcome: transport::http::welcome_page(&welcome()),
+        page: crate::page::page(),
     });
     client.set_own_port(listen(&gateway, &supervisor, &settings, environment, &warnings)?);
     for warning in warnings.texts() {
@@ -458,14 +458,6 @@ fn connected(host: &FwHost) -> watch::Receiver<bool> {
         _ => {}
     });
     receiver
-}
-
-/// What strangers may read as well: nothing of the configuration.
-fn welcome() -> Vec<String> {
-    vec![
-        "Users log in, programs show an API key; addresses listed in [authorization] trusted_clients need neither.".to_owned(),
-        "Programs on this machine can use the unix socket comms/core.sock in the data folder.".to_owned(),
-    ]
 }
 
 /// Opens port and socket; gives the port.

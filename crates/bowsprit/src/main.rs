@@ -14,6 +14,7 @@ mod import;
 mod instruments;
 mod jobs;
 mod mqtt;
+mod page;
 mod print_control;
 mod settings;
 

@@ -10,7 +10,7 @@ use rpc::{Connections, Dispatcher};
 use tokio_util::sync::CancellationToken;
 
 use crate::bridge::BridgeTarget;
-use crate::http::query_value;
+use crate::http::{Page, query_value};
 
 /// How the edge behaves; from `[server]`.
 #[derive(Debug, Clone)]
@@ -45,8 +45,8 @@ pub struct Gateway {
     pub settings: Settings,
     /// Ends listeners and connections.
     pub stop: CancellationToken,
-    /// What a person reads who opens `/` when no front end is configured.
-    pub welcome: String,
+    /// What a browser gets that opens `/`, when no front end is configured.
+    pub page: Page,
 }
 
 impl Gateway {

@@ -161,11 +161,41 @@ async fn routes_can_have_a_prefix() {
     let server = TestServer::builder().without_printer().config("route_prefix: printer1").start().await;
     assert_eq!(server.http().get("/printer1/server/info").await.status, 200);
     assert_eq!(server.http().get("/server/info").await.status, 404);
+    // Addresses in the page are relative to the slash.
+    let reply = server.http().get("/printer1").await;
+    assert_eq!((reply.status, reply.header("location")), (308, Some("printer1/")));
+    assert_eq!(server.http().get("/printer1/").await.status, 200);
+    assert_eq!(server.http().get("/printer1/page/main.js").await.status, 200);
 }
 
 #[tokio::test]
-async fn a_person_who_opens_the_address_reads_something() {
+async fn a_browser_gets_the_page_and_may_load_nothing_from_elsewhere() {
     let server = TestServer::without_printer().await;
     let reply = server.http().get("/").await;
     assert!(reply.status == 200 && reply.header("content-type").unwrap().starts_with("text/html") && reply.text().contains("Bowsprit"));
+    assert!(reply.header("content-security-policy").unwrap().starts_with("default-src 'none'"));
+    let tag = reply.header("etag").unwrap().to_owned();
+    let again = server.http().send("GET", "/", &[("If-None-Match", &tag)], b"").await;
+    assert!(again.status == 304 && again.body.is_empty());
+    let small = server.http().send("GET", "/page/style.css", &[("Accept-Encoding", "gzip")], b"").await;
+    assert!(small.header("content-encoding") == Some("gzip") && small.body.starts_with(&[0x1f, 0x8b]));
+}
+
+#[tokio::test]
+async fn the_contract_is_served() {
+    let server = TestServer::without_printer().await;
+    for (target, args) in [("/server/openapi.json", &["contract"][..]), ("/server/rpc.json", &["contract", "--rpc"])] {
+        let reply = server.http().get(target).await;
+        assert_eq!(reply.header("content-type"), Some("application/json; charset=UTF-8"));
+        let printed = std::process::Command::new(crate::harness::server::BOWSPRIT).args(args).output().unwrap().stdout;
+        let [served, printed]: [serde_json::Value; 2] = [&reply.body[..], &printed].map(|text| serde_json::from_slice(text).unwrap());
+        let first = if target.ends_with("rpc.json") { "methods" } else { "paths" };
+        let names = |document: &serde_json::Value| match &document[first] {
+            serde_json::Value::Array(methods) => {
+                methods.iter().map(|method| method["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+            }
+            paths => paths.as_object().unwrap().keys().cloned().collect(),
+        };
+        assert!(!names(&served).is_empty() && names(&served).iter().all(|name| names(&printed).contains(name)), "{target}");
+    }
 }

@@ -44,6 +44,15 @@ pub(super) fn bare(status: StatusCode) -> Response {
     response
 }
 
+/// Leads to another address, relative to the one that was asked for.
+pub(super) fn redirect(to: &str) -> Response {
+    let mut response = bare(StatusCode::PERMANENT_REDIRECT);
+    if let Ok(to) = HeaderValue::from_str(to) {
+        response.headers_mut().insert(header::LOCATION, to);
+    }
+    response
+}
+
 /// Text of the given type.
 pub(super) fn text(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response {
     let mut response = Response::new(Body::Whole(Some(body.into())));

@@ -6,16 +6,16 @@ mod body;
 mod cors;
 mod download;
 mod listener;
+mod page;
 mod range;
 mod routes;
 mod tus;
 mod upload;
-mod welcome;
 
 pub(crate) use arguments::query_value;
 pub use body::Body;
 pub use listener::{bind, serve};
-pub use welcome::page as welcome_page;
+pub use page::{Asset, Page};
 
 /// A request as hyper gives it.
 pub type Request = http::Request<hyper::body::Incoming>;

@@ -13,13 +13,22 @@ use rpc::dispatch::invoke;
 use rpc::registry::{Found, Outcome};
 use rpc::{Access, Call, ConnectionId, Identity, Origin, Verb};
 
-use super::{Request, Response, answer, arguments, cors, download, tus, upload};
+use super::{Request, Response, answer, arguments, cors, download, page, tus, upload};
 use crate::gateway::Gateway;
 use crate::limits::{MAX_BODY, MAX_STRANGER_BODY};
 use crate::{bridge, socket};
 
 /// Routes that are no operations.
-const FIXED: &[&str] = &["/", "/websocket", "/fwhostsocket", "/klippysocket", "/server/jsonrpc", "/server/files/upload"];
+const FIXED: &[&str] = &[
+    "/",
+    "/server/openapi.json",
+    "/server/rpc.json",
+    "/websocket",
+    "/fwhostsocket",
+    "/klippysocket",
+    "/server/jsonrpc",
+    "/server/files/upload",
+];
 
 /// What a request is after its body was split off.
 struct Head<'a> {
@@ -56,9 +65,13 @@ async fn route(gateway: &Arc<Gateway>, admission: &Admission, request: Request) 
         match path.as_str() {
             "/websocket" => return socket::upgrade(gateway, admission, request),
             "/fwhostsocket" | "/klippysocket" => return bridge::upgrade(gateway, admission, request).await,
-            "/" => return Ok(answer::text(StatusCode::OK, "text/html; charset=utf-8", gateway.welcome.clone())),
             _ => {}
         }
+    }
+    if matches!(*request.method(), Method::GET | Method::HEAD)
+        && let Some(response) = page(gateway, admission, &path, request.uri().path(), request.headers()).await?
+    {
+        return Ok(response);
     }
     let (parts, body) = request.into_parts();
     let query = parts.uri.query().unwrap_or("");
@@ -93,6 +106,27 @@ async fn route(gateway: &Arc<Gateway>, admission: &Admission, request: Request) 
         }
         _ => operation(gateway, &head, body).await,
     }
+}
+
+/// The built-in page, which strangers see as well, and the contract.
+async fn page(
+    gateway: &Arc<Gateway>,
+    admission: &Admission,
+    path: &str,
+    whole_path: &str,
+    headers: &HeaderMap,
+) -> Result<Option<Response>, ApiError> {
+    if page::CONTRACT.contains(&path) {
+        authorised(admission)?;
+        let (gateway, path, headers) = (gateway.clone(), path.to_owned(), headers.clone());
+        let writing = move || gateway.page.contract(&path, &gateway.dispatcher.operations, &headers);
+        return tokio::task::spawn_blocking(writing).await.map(Some).map_err(|error| ApiError::internal(error.to_string()));
+    }
+    // Addresses in the page are relative, so that it works below any prefix; they need the slash at the end of it.
+    if path == "/" && !whole_path.ends_with('/') {
+        return Ok(Some(answer::redirect(&format!("{}/", whole_path.rsplit('/').next().unwrap_or("")))));
+    }
+    Ok(gateway.page.file(path, headers))
 }
 
 /// An operation of the registry.
