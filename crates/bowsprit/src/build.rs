@@ -7,6 +7,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::{Accounts, AuditLog, Directory, Gate, LdapDirectory};
+use devices::gpio::Gpio;
+use devices::power::{self, Power};
 use files::{Files, FilesSettings, Log, Transfer};
 use fwhost::{FwHost, HostEvent};
 use integrations::{Agents, Announcements, MqttService, Webcams, announcements};
@@ -101,6 +103,7 @@ pub struct Server {
     audit: Arc<AuditLog>,
     jobs: Arc<Jobs>,
     instruments: Arc<Instruments>,
+    power: Arc<Power>,
     store: Store,
 }
 
@@ -118,7 +121,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     let mut failed_components = Vec::new();
     environment.warnings.iter().for_each(|warning| warnings.add(warning));
 
-    let settings = Settings::load(data, environment.config.as_deref());
+    let mut settings = Settings::load(data, environment.config.as_deref());
     settings.warnings.iter().for_each(|warning| warnings.add(warning));
     failed_components.extend(settings.failed_components.iter().map(ToString::to_string));
 
@@ -222,7 +225,10 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         warnings.add(fault);
         None
     });
+    let parts = power_parts(&host, &connections, &client, mqtt.as_ref().map(|mqtt| &*mqtt.service));
+    let power = open_power(&mut settings, &parts, &warnings);
     let components = Components {
+        power: power.clone(),
         mqtt: mqtt.as_ref().map(|mqtt| mqtt.service.clone()),
         administration,
         printer,
@@ -259,6 +265,9 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     }
     supervisor.spawn("database backups", move |stop| database.clone().make_backups(stop));
     jobs.start(&supervisor);
+    power.start(&supervisor);
+    let queued = Arc::downgrade(&power);
+    jobs.queue.on_added(move || queued.upgrade().iter().for_each(|power| power.job_queued()));
     let board = components.announcements.clone();
     supervisor.spawn("announcements", move |stop| {
         let board = board.clone();
@@ -274,7 +283,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         let link = link.clone();
         async move { link.run(stop).await }
     });
-    Ok(Server { gateway, supervisor, host, files, audit, jobs, instruments, store })
+    Ok(Server { gateway, supervisor, host, files, audit, jobs, power, instruments, store })
 }
 
 /// Everything that has operations.
@@ -288,6 +297,7 @@ pub struct Components {
     pub agents: Arc<Agents>,
     pub webcams: Arc<Webcams>,
     /// When it is configured.
+    pub power: Arc<Power>,
     pub mqtt: Option<Arc<MqttService>>,
     pub audit: Arc<AuditLog>,
     pub accounts: Arc<Accounts>,
@@ -310,6 +320,7 @@ impl Components {
         self.machine.register(&mut registry);
         self.agents.register(&mut registry);
         self.webcams.register(&mut registry);
+        self.power.register(&mut registry);
         if let Some(mqtt) = &self.mqtt {
             mqtt.register(&mut registry);
         }
@@ -333,6 +344,7 @@ impl Server {
         self.host.forget_listeners();
         self.jobs.close();
         self.instruments.close();
+        self.power.close();
         self.files.close();
         self.audit.flush().await;
         self.store.close().await;
@@ -341,7 +353,8 @@ impl Server {
 
 /// What is there, under every name that clients look up.
 fn component_names(settings: &Settings, instruments: &Instruments) -> Arc<[String]> {
-    let configured = [settings.mqtt.as_ref().map(|_| "mqtt"), settings.ldap.as_ref().map(|_| "ldap")];
+    let configured =
+        [settings.mqtt.as_ref().map(|_| "mqtt"), settings.ldap.as_ref().map(|_| "ldap"), settings.power.first().map(|_| "power")];
     COMPONENTS.iter().copied().chain(configured.into_iter().flatten()).chain(instruments.components()).map(ToOwned::to_owned).collect()
 }
 
@@ -438,6 +451,26 @@ fn keep_access(supervisor: &Supervisor, gate: &Gate, accounts: &Arc<Accounts>) {
     let names = gate.names().clone();
     if !names.is_empty() {
         supervisor.spawn("addresses of trusted clients", move |stop| names.clone().keep_resolved(stop));
+    }
+}
+
+/// The power devices of the configuration.
+fn open_power(settings: &mut Settings, parts: &power::Parts, warnings: &Warnings) -> Arc<Power> {
+    let mut devices = std::mem::take(&mut settings.power);
+    let services = parts.services.as_deref();
+    devices.iter_mut().flat_map(|device| device.drop_unusable_services(services)).for_each(|warning| warnings.add(warning));
+    Power::new(devices, parts)
+}
+
+/// What power devices are made of.
+pub fn power_parts(host: &FwHost, connections: &Arc<Connections>, client: &outbound::Client, mqtt: Option<&MqttService>) -> power::Parts {
+    power::Parts {
+        host: host.clone(),
+        connections: connections.clone(),
+        client: client.clone(),
+        mqtt: mqtt.map(|mqtt| (mqtt.client.clone(), mqtt.default_qos)),
+        gpio: Gpio::default(),
+        services: None,
     }
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use access::AuditLog;
+use devices::power::Power;
 use fwhost::FwHost;
 use integrations::{Agents, Announcements, MqttService, Webcams};
 use machine::{Machine, Roots};
@@ -60,6 +61,7 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
         },
     );
     let instruments = Arc::new(Instruments::new(&settings.instruments, &host, &connections, &client).complete());
+    let power = Power::new(Vec::new(), &build::power_parts(&host, &connections, &client, None));
     let webcams = Webcams::new(Vec::new(), namespaces.clone(), connections.clone(), client);
     let administration = Administration::new(host, connections, Warnings::default(), parts);
     let audit = AuditLog::new(store);
@@ -74,6 +76,7 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
         machine,
         agents,
         webcams,
+        power,
         mqtt,
         audit,
         accounts,

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use access::LdapOptions;
 use config::{Chosen, Context, Document, OptionSet, Reader, Secrets, SectionDoc, Source};
+use devices::power::{self, PowerDevice};
 use devices::settings::InstrumentSettings;
 use files::FileManagerOptions;
 use integrations::{AnnouncementOptions, MqttSection, WebcamOptions};
@@ -105,6 +106,8 @@ pub struct Settings {
     pub webcams: Vec<(String, WebcamOptions)>,
     /// `[database]`.
     pub database: DatabaseOptions,
+    /// `[power name]`; faulty ones are left out.
+    pub power: Vec<PowerDevice>,
     /// `[mqtt]`, when there is one that can be used.
     pub mqtt: Option<MqttSection>,
     /// Strips and sensors that can be used.
@@ -170,6 +173,7 @@ impl Settings {
         let history: HistoryOptions = reader.read_or_default();
         let announcements = AnnouncementOptions::read(&mut reader);
         let webcams = WebcamOptions::read(&mut reader);
+        let power = power::read(&mut reader, &context.secrets);
         let mqtt = MqttSection::read_one(&mut reader);
         let instruments = InstrumentSettings::read(&mut reader);
         let database: DatabaseOptions = reader.read_or_default();
@@ -191,6 +195,9 @@ impl Settings {
         }
         for (name, webcam) in &webcams {
             config.insert(format!("webcam {name}"), Value::Object(webcam.effective()));
+        }
+        for device in &power {
+            config.insert(format!("power {}", device.name), Value::Object(device.effective.clone()));
         }
         if let Some(mqtt) = &mqtt {
             config.insert(MqttSection::SECTION.to_owned(), Value::Object(mqtt.effective()));
@@ -214,6 +221,7 @@ impl Settings {
             announcements,
             database,
             webcams,
+            power,
             mqtt,
             instruments,
             is_upstream,
@@ -240,6 +248,7 @@ pub fn sections() -> Vec<SectionDoc> {
         DatabaseOptions::describe(),
     ];
     sections.extend(InstrumentSettings::sections());
+    sections.extend(power::sections());
     sections
 }
 

@@ -90,7 +90,7 @@ impl Client {
                 .map_err(|error| OutboundError::from_library(&error))?;
             let location = sent.headers().get(LOCATION).and_then(|value| value.to_str().ok());
             match redirect::next(&asked, &request.method, sent.status().as_u16(), location, request.max_redirects)? {
-                None => return read(sent, request.max_body).await,
+                None => return read(sent, request.url, request.max_body).await,
                 Some(step) => {
                     follow(&mut request, &step);
                     asked.push(step.url);
@@ -159,7 +159,7 @@ fn follow(request: &mut Request, step: &redirect::Step) {
     }
 }
 
-async fn read(mut answer: reqwest::Response, limit: usize) -> Result<Response, OutboundError> {
+async fn read(mut answer: reqwest::Response, url: Url, limit: usize) -> Result<Response, OutboundError> {
     let announced = answer.content_length().unwrap_or(0);
     if usize::try_from(announced).is_ok_and(|length| length > limit) {
         return Err(OutboundError::TooLarge(limit));
@@ -171,7 +171,7 @@ async fn read(mut answer: reqwest::Response, limit: usize) -> Result<Response, O
         }
         body.extend_from_slice(&chunk);
     }
-    Ok(Response { status: answer.status().as_u16(), headers: answer.headers().clone(), body: body.freeze() })
+    Ok(Response { url, status: answer.status().as_u16(), headers: answer.headers().clone(), body: body.freeze() })
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use http::header::{ETAG, HeaderMap, HeaderName, LAST_MODIFIED};
+use reqwest::Url;
 
 /// Longest validator that is kept, in bytes.
 const MAX_VALIDATOR: usize = 512;
@@ -9,6 +10,8 @@ const MAX_VALIDATOR: usize = 512;
 /// A complete answer.
 #[derive(Debug, Clone)]
 pub struct Response {
+    /// The address that answered, after redirects.
+    pub url: Url,
     /// Status code.
     pub status: u16,
     /// Headers.

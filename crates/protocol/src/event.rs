@@ -13,6 +13,7 @@ use crate::announcement::{AnnouncementEntries, AnnouncementId};
 use crate::jobs::{HistoryChange, QueueChange};
 use crate::led::LedStatus;
 use crate::machine::{ProcStatUpdate, Throttled};
+use crate::power::PowerStatus;
 use crate::webcam::WebcamList;
 use crate::{Frame, dual, envelope, vocabulary};
 
@@ -45,6 +46,8 @@ pub enum Event {
     AnnouncementWake(AnnouncementId),
     /// What is known of an LED strip changed.
     LedChanged(LedStatus),
+    /// A power device has another state.
+    PowerChanged(PowerStatus),
     /// A user was created.
     UserCreated(UserName),
     /// A user was deleted; the user's connections are strangers' now.
@@ -155,6 +158,7 @@ impl Event {
             Self::AnnouncementDismissed(_) => "notify_announcement_dismissed",
             Self::AnnouncementWake(_) => "notify_announcement_wake",
             Self::LedChanged(_) => "notify_led_changed",
+            Self::PowerChanged(_) => "notify_power_changed",
             Self::UserCreated(_) => "notify_user_created",
             Self::UserDeleted(_) => "notify_user_deleted",
             Self::UserLoggedOut(_) => "notify_user_logged_out",
@@ -188,6 +192,7 @@ impl Event {
             Self::AnnouncementUpdate(entries) => dual::to_vec(&[entries]).ok(),
             Self::AnnouncementDismissed(id) | Self::AnnouncementWake(id) => dual::to_vec(&[id]).ok(),
             Self::LedChanged(status) => dual::to_vec(&[status]).ok(),
+            Self::PowerChanged(status) => dual::to_vec(&[status]).ok(),
             Self::UserCreated(user) | Self::UserDeleted(user) | Self::UserLoggedOut(user) => dual::to_vec(&[user]).ok(),
             Self::ProcStatUpdate(update) => dual::to_vec(&[update]).ok(),
             Self::CpuThrottled(throttled) => dual::to_vec(&[throttled]).ok(),

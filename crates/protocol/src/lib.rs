@@ -11,6 +11,7 @@ pub mod event;
 pub mod jobs;
 pub mod led;
 pub mod machine;
+pub mod power;
 pub mod raw;
 pub mod state;
 pub mod status;

@@ -98,6 +98,20 @@ pub const IDENTITY_FILE: Pair = pair(".core.uuid", ".moonraker.uuid");
 /// Names of the database of other servers in `database/`; ours has a name of its own.
 pub const FOREIGN_DATABASE: Pair = pair("core-sql.db", "moonraker-sql.db");
 
+/// Types of power devices with two forms; the others are called the same in both.
+pub const POWER_TYPES: &[Pair] = &[
+    pair("firmware_device", "klipper_device"),
+    pair("smartplug_a", "tplink_smartplug"),
+    pair("http_firmware_a", "tasmota"),
+    pair("relay_a", "shelly"),
+    pair("automation_a", "homeseer"),
+    pair("automation_b", "homeassistant"),
+    pair("automation_c", "loxonev1"),
+    pair("automation_d", "smartthings"),
+    pair("lighting_a", "hue"),
+    pair("usbhub", "uhubctl"),
+];
+
 /// The database namespace of the server's own records; kept under the neutral name.
 pub const CORE_NAMESPACE: Pair = pair("core", "moonraker");
 
@@ -157,6 +171,12 @@ pub fn notification_alias(name: &str) -> Option<&'static str> {
     NOTIFICATIONS.iter().find(|pair| pair.neutral == name).map(|pair| pair.upstream)
 }
 
+/// The type of a power device, given by its neutral name, in a form.
+#[must_use]
+pub fn power_type(neutral: &'static str, form: Form) -> &'static str {
+    POWER_TYPES.iter().find(|pair| pair.neutral == neutral).map_or(neutral, |pair| pair.in_form(form))
+}
+
 /// True when a client that identifies under this name reads the incumbent's values.
 #[must_use]
 pub fn is_upstream_client(client_name: &str) -> bool {
@@ -182,7 +202,7 @@ mod tests {
 
     #[test]
     fn no_name_stands_twice() {
-        for table in [MEMBERS, GROUPS, ROUTES, NOTIFICATIONS] {
+        for table in [MEMBERS, GROUPS, ROUTES, NOTIFICATIONS, POWER_TYPES] {
             let mut names: Vec<_> = table.iter().flat_map(|pair| [pair.neutral, pair.upstream]).collect();
             names.sort_unstable();
             let before = names.len();

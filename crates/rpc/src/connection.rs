@@ -302,6 +302,13 @@ impl Connections {
         self.emit_where(event, |connection| connection.id != without);
     }
 
+    /// Tells all authorised connections something that has values with two forms: each reads its own.
+    pub fn emit_in_form(&self, event: impl Fn(Form) -> Event) {
+        for form in [Form::Neutral, Form::Upstream] {
+            self.emit_where(&event(form), |connection| connection.form() == form);
+        }
+    }
+
     fn emit_where(&self, event: &Event, wanted: impl Fn(&Connection) -> bool) {
         let frames = event.frames();
         for connection in self.all.read().values().filter(|connection| connection.is_authorised() && wanted(connection)) {

@@ -35,6 +35,7 @@ mod logins;
 mod machine;
 mod matrix;
 mod mqtt;
+mod power;
 mod process;
 mod queue;
 mod resume;

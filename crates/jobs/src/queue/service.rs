@@ -1,6 +1,6 @@
 //! The handle that operations and other components hold.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use fwhost::{FwHost, HostEvent};
 use protocol::ApiError;
@@ -57,6 +57,7 @@ pub struct Queue {
     pub(crate) connections: Arc<Connections>,
     pub(crate) options: JobQueueOptions,
     pub(crate) inbox: tokio::sync::Mutex<mpsc::Receiver<Message>>,
+    on_added: OnceLock<Box<dyn Fn() + Send + Sync>>,
     messages: mpsc::Sender<Message>,
 }
 
@@ -86,6 +87,7 @@ impl Queue {
             connections: history.connections.clone(),
             options,
             inbox: tokio::sync::Mutex::new(inbox),
+            on_added: OnceLock::new(),
             messages,
         })
     }
@@ -103,6 +105,18 @@ impl Queue {
             if let Err(error) = called {
                 tracing::warn!(%error, name, "macros cannot call the job queue");
             }
+        }
+    }
+
+    /// Calls `listener` whenever jobs were added. The first listener stays the only one.
+    pub fn on_added(&self, listener: impl Fn() + Send + Sync + 'static) {
+        // A second one cannot be: the server is built once.
+        let _ = self.on_added.set(Box::new(listener));
+    }
+
+    pub(crate) fn added(&self) {
+        if let Some(listener) = self.on_added.get() {
+            listener();
         }
     }
 

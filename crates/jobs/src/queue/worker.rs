@@ -136,7 +136,12 @@ impl Worker {
                     }
                 }
                 Effect::Tell(QueueAction::StateChanged) => self.tell(QueueAction::StateChanged, None),
-                Effect::Tell(action) => self.tell(action, Some(self.shown())),
+                Effect::Tell(action) => {
+                    if action == QueueAction::JobsAdded {
+                        self.queue.added();
+                    }
+                    self.tell(action, Some(self.shown()));
+                }
                 // Clients take the array whatever the action is.
                 Effect::TellOrder => self.tell(QueueAction::StateChanged, Some(self.shown())),
                 Effect::Forget => self.load = None,

@@ -175,6 +175,13 @@ impl Topic {
         (message.topic, serde_json::from_str(&text).unwrap_or(Value::String(text)))
     }
 
+    /// The next message, however long it takes: for devices, which only answer.
+    pub(crate) async fn next_ever(&mut self) -> (String, Value) {
+        let Some(message) = self.messages.recv().await else { return std::future::pending().await };
+        let text = String::from_utf8_lossy(&message.payload).into_owned();
+        (message.topic, serde_json::from_str(&text).unwrap_or(Value::String(text)))
+    }
+
     /// The next message that fits.
     pub(crate) async fn json(&mut self, fits: impl Fn(&Value) -> bool) -> Value {
         loop {

@@ -1,0 +1,199 @@
+//! Power devices on the real server: switching, locks, what follows from the printer and the queue.
+
+use serde_json::{Value, json};
+use simulator::Fault;
+
+use crate::harness::broker::{Broker, Listener};
+use crate::harness::printer::long_job;
+use crate::harness::wait::until;
+use crate::harness::web::{Page, Web};
+use crate::harness::{Form, TestServer};
+
+/// A relay that is in this state and does as it is told.
+fn relay(web: &Web, on: bool) {
+    web.set("/relay/0", Page::body(format!("{{\"ison\":{on}}}")));
+    for (turn, state) in [("on", true), ("off", false)] {
+        web.set(&format!("/relay/0?turn={turn}"), Page::body(format!("{{\"ison\":{state}}}")));
+    }
+}
+
+fn config(web: &Web, more: &str) -> String {
+    format!("[power psu]\ntype: shelly\naddress: 127.0.0.1:{}\n{more}\n", web.port)
+}
+
+async fn switched(web: &Web, turn: &str) {
+    let path = format!("/relay/0?turn={turn}");
+    until(&format!("the relay was turned {turn}"), || async { web.requests(&path).len() }, |requests| *requests > 0).await;
+}
+
+#[tokio::test]
+async fn a_device_is_listed_asked_and_switched() {
+    let web = Web::start().await;
+    relay(&web, false);
+    let config = config(&web, "[power nothing]\ntype: relay_a\naddress: 127.0.0.1:1\n[power bad]\ntype: toaster");
+    let server = TestServer::builder().without_printer().config(&config).start().await;
+    let (mut ws, http) = (server.ws().await, server.http());
+    until(
+        "the first answer",
+        || async { http.get("/machine/device_power/devices").await.result() },
+        |list| list["devices"][0]["status"] == "off",
+    )
+    .await;
+    assert_eq!(http.post("/machine/device_power/device?device=psu&action=on").await.result(), json!({"psu": "on"}));
+    let told = ws.notified_where("notify_power_changed", |params| params[0]["status"] == "on").await;
+    assert_eq!(told[0], json!({"device": "psu", "status": "on", "locked_while_printing": false, "type": "relay_a"}));
+    relay(&web, true);
+    assert_eq!(
+        ws.ok("machine.device_power.status", json!({"psu": null, "who": null})).await,
+        json!({"psu": "on", "who": "device_not_found"})
+    );
+    assert_eq!(http.post("/machine/device_power/off?psu").await.result(), json!({"psu": "off"}));
+    assert_eq!(ws.ok("machine.device_power.get_device", json!({"device": "psu"})).await, json!({"psu": "on"}), "the web page says so");
+    let nothing = || async { http.get("/machine/device_power/devices").await.result()["devices"][1].take() };
+    assert_eq!(until("tried several times", nothing, |nothing| nothing["error"].is_string()).await["status"], "init");
+    assert!(server.info().await["warnings"].to_string().contains("[power bad] type: expected one of"));
+    assert!(server.info().await["components"].to_string().contains("\"power\""));
+}
+
+#[tokio::test]
+async fn wrong_requests_are_named_and_types_follow_the_reader() {
+    let web = Web::start().await;
+    relay(&web, true);
+    let server = TestServer::builder().without_printer().config(&config(&web, "")).start().await;
+    let (mut ws, http) = (server.ws().await, server.http());
+    for (target, message) in [
+        ("device?device=psu&action=dance", "Invalid value for argument [action]: dance, expected on, off or toggle"),
+        ("device?device=psu", "No data for argument: action"),
+        ("device?device=lamp&action=on", "No valid device named lamp"),
+        ("on", "No arguments provided"),
+    ] {
+        assert_eq!(http.post(&format!("/machine/device_power/{target}")).await.error(), (400, message.to_owned()), "{target}");
+    }
+    assert_eq!(http.get("/machine/device_power/status").await.error(), (400, "No arguments provided".to_owned()));
+    ws.ok("server.connection.identify", json!({"client_name": "mainsail", "version": "2", "type": "web", "url": "http://x"})).await;
+    let list = ws.ok("machine.device_power.devices", json!({})).await;
+    assert_eq!(list["devices"][0]["type"], "shelly");
+    ws.ok("machine.device_power.off", json!({"psu": null})).await;
+    assert_eq!(ws.notified_where("notify_power_changed", |params| params[0]["status"] == "off").await[0]["type"], "shelly");
+}
+
+#[tokio::test]
+async fn a_locked_device_is_not_switched_while_printing_but_by_a_macro_that_insists() {
+    let web = Web::start().await;
+    relay(&web, true);
+    let server = TestServer::builder().config(&config(&web, "locked_while_printing: true")).start().await;
+    server.http().upload(Form::default().file("long.gcode", long_job().as_bytes()).field("print", "true")).await;
+    let query = "/printer/objects/query?print_stats=state";
+    until(
+        "printing",
+        || async { server.http().get(query).await.result() },
+        |result| result["status"]["print_stats"]["state"] == "printing",
+    )
+    .await;
+    let refused = server.http().post("/machine/device_power/device?device=psu&action=off").await.error();
+    assert_eq!(refused, (400, "Unable to change power for psu while printing".to_owned()));
+    assert_eq!(server.http().post("/machine/device_power/off?psu").await.result(), json!({"psu": "on"}));
+    assert_eq!(web.requests("/relay/0?turn=off").len(), 0);
+    let script = |force: u8| json!({"script": format!("CALL_REMOTE METHOD=set_device_power DEVICE=psu STATE=off FORCE={force}")});
+    server.http().post_json("/printer/gcode/script", &script(0)).await.result();
+    server.http().post_json("/printer/gcode/script", &script(1)).await.result();
+    switched(&web, "off").await;
+}
+
+#[tokio::test]
+async fn a_shutdown_switches_off_and_power_brings_the_firmware_back() {
+    let web = Web::start().await;
+    relay(&web, true);
+    let more = "off_when_shutdown: true\nrestart_klipper_when_powered: true\nrestart_delay: 0.1";
+    let server = TestServer::builder().config(&config(&web, more)).start().await;
+    server.http().get("/machine/device_power/status?psu").await.result();
+    server.http().post("/printer/emergency_stop").await.result();
+    switched(&web, "off").await;
+    assert_eq!(server.wait_for_state("shutdown").await["fwhost_state"], "shutdown");
+    relay(&web, false);
+    server.http().post("/machine/device_power/on?psu").await.result();
+    server.wait_for_state("ready").await;
+}
+
+#[tokio::test]
+async fn a_queued_job_switches_on() {
+    let web = Web::start().await;
+    relay(&web, false);
+    let server = TestServer::builder().config(&config(&web, "on_when_upload_queued: true")).start().await;
+    server.upload("a.gcode", &long_job()).await;
+    server.http().post("/server/job_queue/job?filenames=a.gcode").await.result();
+    switched(&web, "on").await;
+}
+
+#[tokio::test]
+async fn an_output_of_the_firmware_follows_the_printer() {
+    let server = TestServer::builder().config("[power light]\ntype: klipper_device\nobject_name: output_pin caselight\n").start().await;
+    let mut ws = server.ws().await;
+    let status = |server: &TestServer| {
+        let http = server.http();
+        async move { http.get("/machine/device_power/devices").await.result()["devices"][0].take() }
+    };
+    until("known", || status(&server), |light: &Value| light["status"] == "off").await;
+    assert_eq!(ws.ok("machine.device_power.post_device", json!({"device": "light", "action": "toggle"})).await, json!({"light": "on"}));
+    ws.notified_where("notify_power_changed", |params| params[0]["status"] == "on").await;
+    server.http().post("/printer/gcode/script?script=SET_PIN%20PIN=caselight%20VALUE=0").await.result();
+    ws.notified_where("notify_power_changed", |params| params[0]["status"] == "off").await;
+    server.printer().inject(Fault::Die).await.unwrap();
+    ws.notified_where("notify_power_changed", |params| params[0]["status"] == "init").await;
+    server.printer().revive().await.unwrap();
+    ws.notified_where("notify_power_changed", |params| params[0]["status"] == "off").await;
+    server.http().post("/printer/emergency_stop").await.result();
+    let told = ws.notified_where("notify_power_changed", |params| params[0]["status"] == "error").await;
+    assert_eq!((&told[0]["is_shutdown"], &told[0]["type"]), (&json!(true), &json!("firmware_device")));
+    let refused = server.http().post("/machine/device_power/device?device=light&action=on").await.error();
+    assert_eq!(refused, (503, "Error setting the status of device light: the firmware host is shut down".to_owned()));
+}
+
+/// A lamp of Zigbee2MQTT: does what it is told, and says what it is.
+async fn lamp(client: Listener) {
+    let (mut set, mut get) = (client.listen("zigbee2mqtt/lamp/set"), client.listen("zigbee2mqtt/lamp/get"));
+    let mut state = json!("OFF");
+    loop {
+        tokio::select! {
+            (_, command) = set.next_ever() => state = command["state"].clone(),
+            (_, question) = get.next_ever() => assert_eq!(question, json!({"state": ""})),
+        }
+        client.publish("zigbee2mqtt/lamp", &json!({"linkquality": 90}).to_string()).await;
+        client.publish("zigbee2mqtt/lamp", &json!({"state": state, "linkquality": 90}).to_string()).await;
+    }
+}
+
+/// The recipe of `docs/devices.md`.
+fn recipe() -> String {
+    let page = include_str!("../../../../docs/devices.md");
+    let recipe = page.split("```text\n").find(|block| block.starts_with("[power lamp]")).unwrap();
+    recipe.split("```").next().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_lamp_behind_a_broker_is_asked_switched_and_watched() {
+    let Some(mut broker) = Broker::start().await else { return };
+    let device = tokio::spawn(lamp(broker.client().await));
+    let server = TestServer::builder().without_printer().config(&(broker.section("") + &recipe())).start().await;
+    let (http, mut ws) = (server.http(), server.ws().await);
+    let status = || async { http.get("/machine/device_power/devices").await.result()["devices"][0].take() };
+    until("known", status, |lamp| lamp["status"] == "off").await;
+    assert_eq!(http.post("/machine/device_power/on?lamp").await.result(), json!({"lamp": "on"}));
+    let someone = broker.client().await;
+    someone.publish("zigbee2mqtt/lamp", r#"{"state":"OFF"}"#).await;
+    ws.notified_where("notify_power_changed", |params| params[0]["status"] == "off").await;
+    someone.publish("zigbee2mqtt/lamp", "<html>").await;
+    let told = ws.notified_where("notify_power_changed", |params| params[0]["status"] == "error").await;
+    assert!(told[0]["error"].as_str().unwrap().contains("[power lamp] state_response_template"), "{told}");
+    assert_eq!(http.get("/machine/device_power/status?lamp").await.result(), json!({"lamp": "on"}), "asked again, it recovers");
+    broker.kill();
+    until("offline", status, |lamp| lamp["error"] == "there is no connection to the broker").await;
+    let refused = http.post("/machine/device_power/device?device=lamp&action=on").await.error();
+    assert_eq!(refused, (503, "Error setting the status of device lamp: there is no connection to the broker".to_owned()));
+    broker.start_again().await;
+    until("back", status, |lamp| lamp["status"] == "on").await;
+    device.abort();
+    until("deaf", || async { http.post("/machine/device_power/device?device=lamp&action=off").await.status }, |status| *status == 500)
+        .await;
+    assert_eq!(status().await["error"], "no state message within 2 s");
+}

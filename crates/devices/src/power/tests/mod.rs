@@ -1,0 +1,8 @@
+//! Devices at work: workers, service and drivers against emulators.
+
+pub(crate) mod emulators;
+mod rig;
+
+mod behaviour;
+mod hostile;
+mod over_http;
