@@ -1,14 +1,14 @@
 //! The client: one for the whole server.
 
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU16, Ordering};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, LOCATION, PROXY_AUTHORIZATION};
 use reqwest::Url;
-use tokio::sync::Semaphore;
+use tokio::sync::{OnceCell, Semaphore};
 
 use crate::{OutboundError, Reach, Request, Response, own, redirect};
 
@@ -34,7 +34,7 @@ pub struct Client {
 struct Inner {
     user_agent: String,
     /// Made at first use, because it reads the certificates of the system.
-    http: Arc<OnceLock<reqwest::Client>>,
+    http: Arc<OnceCell<reqwest::Client>>,
     turns: Semaphore,
     own_port: Arc<AtomicU16>,
 }
@@ -100,15 +100,14 @@ impl Client {
     }
 
     async fn http(&self) -> Result<reqwest::Client, OutboundError> {
-        if let Some(http) = self.inner.http.get() {
-            return Ok(http.clone());
-        }
         let user_agent = self.inner.user_agent.clone();
-        // Reads some hundred certificates from the disk.
-        let built = tokio::task::spawn_blocking(move || build(&user_agent)).await;
-        let http = built.map_err(|error| error.to_string()).and_then(|built| built.map_err(|error| error.to_string()));
-        let http = http.map_err(OutboundError::Connect)?;
-        Ok(self.inner.http.get_or_init(|| http).clone())
+        // Made once, however many ask at the same time: it reads some hundred certificates from the disk.
+        let build = async || {
+            let built = tokio::task::spawn_blocking(move || build(&user_agent)).await;
+            let http = built.map_err(|error| error.to_string()).and_then(|built| built.map_err(|error| error.to_string()));
+            http.map_err(OutboundError::Connect)
+        };
+        Ok(self.inner.http.get_or_try_init(build).await?.clone())
     }
 
     async fn refuse_ourselves(&self, url: &Url) -> Result<(), OutboundError> {

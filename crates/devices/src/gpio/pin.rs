@@ -75,6 +75,7 @@ impl OptionValue for Pin {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn pins_are_read_whole() {
@@ -97,6 +98,16 @@ mod tests {
             "gpio99999999999",
         ] {
             assert_eq!(Pin::read(bad), None, "{bad:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_breaks_it_and_what_is_read_is_written_the_same(text in "[\\^~!]{0,2}(gpiochip[0-9]{0,3}/)?gpio[0-9]{0,11}|.{0,20}") {
+            if let Some(pin) = Pin::read(&text) {
+                let written = pin.to_json();
+                prop_assert_eq!(Pin::read(written.as_str().unwrap()), Some(pin));
+            }
         }
     }
 }

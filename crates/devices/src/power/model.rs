@@ -175,6 +175,7 @@ fn followers(is_on: bool) -> Vec<Effect> {
 mod tests {
     use super::*;
     use Effect::{Apply, Notify, Powered, Services, StartTimer};
+    use proptest::prelude::*;
 
     fn fault() -> Reading {
         Reading::Fault("no answer".into())
@@ -230,5 +231,30 @@ mod tests {
     fn toggle_switches_off_whatever_is_not_off() {
         let states = [PowerState::Off, PowerState::On, PowerState::Error, PowerState::Init];
         assert_eq!(states.map(|state| Action::Toggle.wants(state)), [true, false, false, false]);
+    }
+
+    fn readings() -> impl Strategy<Value = Reading> {
+        prop_oneof![Just(Reading::On), Just(Reading::Off), Just(Reading::Away), Just(fault())]
+    }
+
+    proptest! {
+        #[test]
+        fn clients_are_told_of_every_change_once_and_faults_have_reasons(
+            initial: Option<bool>,
+            restricted: bool,
+            steps in prop::collection::vec((any::<bool>(), readings()), 0..20),
+        ) {
+            let mut model = Model::new(Rules { initial, restricted });
+            for (is_ours, reading) in steps {
+                let before = model.state;
+                let effects = if is_ours { model.switched(reading) } else { model.seen(reading) };
+                let told = effects.iter().filter(|effect| **effect == Notify).count();
+                let applied = effects.iter().any(|effect| matches!(effect, Apply(_)));
+                prop_assert_eq!(told, usize::from(model.state != before && !applied));
+                prop_assert!(!applied || effects.len() == 1, "nothing else happens before the initial state is set");
+                prop_assert_eq!(model.state == PowerState::Error, model.fault.is_some() && model.state != PowerState::Init);
+                prop_assert!(!matches!(model.state, PowerState::On | PowerState::Off) || model.fault.is_none());
+            }
+        }
     }
 }

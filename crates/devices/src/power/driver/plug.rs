@@ -146,6 +146,7 @@ fn open(sealed: &[u8]) -> Vec<u8> {
 mod tests {
     use super::*;
     use crate::power::tests::emulators::{PlugEmulator, plug_frame};
+    use proptest::prelude::*;
 
     fn plug(port: u16, output: Option<u16>, delay: Option<u64>) -> Plug {
         Plug { address: "127.0.0.1".into(), port, output, delay }
@@ -229,6 +230,15 @@ asyncio.run(main())
         ] {
             let emulator = PlugEmulator::that_answers(answer).await;
             assert_eq!(plug(emulator.port, None, None).query().await, Err(Fault::new(reason)));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_sealed_opens(plain: Vec<u8>) {
+            let sealed = seal(&plain);
+            prop_assert_eq!(&sealed, &plug_frame(&plain));
+            prop_assert_eq!(open(&sealed[4..]), plain);
         }
     }
 }

@@ -95,6 +95,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+    use proptest::prelude::*;
 
     const OUTPUT: &str = "Current status for hub 1-1.4 [x]\n  Port 2: 0100 power\nCurrent status for hub 1-1 [2109:3431, USB 2.10, 4 ports]\n  \
                           Port 1: 0503 power highspeed enable connect [1a2b:3c4d A thing]\n  Port 2: 0000 off\n";
@@ -129,5 +130,12 @@ mod tests {
         assert!(hub.query().await.unwrap_err().message.starts_with("uhubctl cannot be run: No such file"));
         hub.program = "false".into();
         assert_eq!(hub.query().await.unwrap_err(), Fault::new("uhubctl: its output does not name the port"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_output_breaks_it(text in "((Current|New) status for hub 1-1( x)?\n|  Port [0-9]{0,6}: [0-9a-f]{0,5} (power|off)?.{0,9}\n|.{0,20}\n){0,6}") {
+            let _ = state_after(&text, "Current status for hub 1-1", Some(2));
+        }
     }
 }

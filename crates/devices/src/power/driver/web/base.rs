@@ -16,7 +16,13 @@ impl Base {
     /// `address` may hold a port, a path, and an IPv6 address with or without brackets.
     pub(crate) fn new(address: &str, protocol: Protocol, port: Option<u16>) -> Result<Self, String> {
         let (host, path) = address.split_once('/').unwrap_or((address, ""));
-        if host.is_empty() || host.contains(['@', '?', '#', '\\']) || path.contains(['?', '#']) || path.starts_with('/') {
+        // Names in other scripts are written in their ASCII form (`xn--…`), which is what name servers know.
+        if host.is_empty()
+            || !host.is_ascii()
+            || host.contains(['@', '?', '#', '\\', '%'])
+            || path.contains(['?', '#'])
+            || path.starts_with('/')
+        {
             return Err(EXPECTED.to_owned());
         }
         let host = if host.parse::<Ipv6Addr>().is_ok() { format!("[{host}]") } else { host.to_owned() };
@@ -44,6 +50,7 @@ impl Base {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn addresses_carry_ports_paths_and_ipv6() {
@@ -59,11 +66,22 @@ mod tests {
         ] {
             assert_eq!(base(address, port).as_deref(), Ok(expected));
         }
-        for bad in ["", "/x", "http://lamp", "user@lamp", "lamp?x", "lamp/a?b", "la mp", "lamp:99999", "[::"] {
+        for bad in ["", "/x", "http://lamp", "user@lamp", "lamp?x", "lamp/a?b", "la mp", "lamp:99999", "[::", "l\u{e4}mp", "l%41mp"] {
             assert!(base(bad, None).is_err(), "{bad:?}");
         }
         assert_eq!(Base::new("a", Protocol::Https, Some(443)).unwrap().join("/x?y"), "https://a/x?y");
         let paths = ["a", "a/b/c"].map(|address| Base::new(address, Protocol::Http, None).unwrap().path("/x?y"));
         assert_eq!(paths, ["/x?y", "/b/c/x?y"]);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_taken_can_be_asked(address in "[a-z0-9.:/@?#\\[\\] %-]{0,24}|.{0,12}", port: Option<u16>) {
+            if let Ok(base) = Base::new(&address, Protocol::Http, port) {
+                let url = outbound::Request::get(&base.join("/x?y=1"));
+                prop_assert!(url.is_ok(), "{address:?}: {url:?}");
+                prop_assert!(base.path("/x?y=1").starts_with('/'));
+            }
+        }
     }
 }

@@ -100,6 +100,7 @@ fn hash(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     /// The example of RFC 7616, section 3.9.1.
     #[test]
@@ -125,6 +126,13 @@ mod tests {
             "Digest realm=\"x\\\"\", nonce=\"y\", qop=auth, algorithm=SHA-256",
         ] {
             assert_eq!(Challenge::parse(other), None, "{other}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn no_header_breaks_it(text in "(Digest )?([a-z]{0,6}=\"?[a-zA-Z0-9\\\\-]{0,8}\"?[, ]{0,2}){0,6}|.{0,60}") {
+            let _ = Challenge::parse(&text);
         }
     }
 }
