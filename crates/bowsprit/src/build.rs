@@ -434,6 +434,7 @@ pub fn open_accounts(settings: &Settings, store: &Store, connections: &Arc<Conne
         login_timeout: options.login_timeout,
         max_login_attempts: options.max_login_attempts,
         force_logins: options.force_logins,
+        users_may_be_lost: store.may_lack_records(),
         default_source: match options.default_source {
             DefaultSource::Core => UserSource::Core,
             DefaultSource::Ldap => UserSource::Ldap,

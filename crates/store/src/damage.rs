@@ -75,6 +75,14 @@ pub(crate) fn set_aside(path: &Path, stamp: &str) -> Result<PathBuf, StoreError>
     Ok(target)
 }
 
+/// True when a damaged file of this name lies beside it, or when that cannot be seen.
+pub(crate) fn was_set_aside(path: &Path) -> bool {
+    let (Some(folder), Some(name)) = (path.parent(), path.file_name()) else { return true };
+    let start = [name.as_encoded_bytes(), b".damaged-"].concat();
+    let is_one = |entry: std::io::Result<fs::DirEntry>| entry.is_ok_and(|entry| entry.file_name().as_encoded_bytes().starts_with(&start));
+    fs::read_dir(folder).map_or(true, |mut entries| entries.any(is_one))
+}
+
 fn free_name(path: &Path, stamp: &str) -> Result<PathBuf, StoreError> {
     let first = with_suffix(path, &format!(".damaged-{stamp}"));
     let numbered = (2..MAX_SAME_SECOND).map(|number| with_suffix(&first, &format!("-{number}")));

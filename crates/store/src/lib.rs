@@ -114,6 +114,13 @@ impl Store {
         Ok(Opened { store, warnings, created })
     }
 
+    /// True when an earlier database was lost, so that what is not here may have been there: a damaged file was set aside beside this one and
+    /// nobody has removed it since, or nothing on the disk could be used.
+    #[must_use]
+    pub fn may_lack_records(&self) -> bool {
+        self.place.as_ref().is_none_or(|place| damage::was_set_aside(&place.path))
+    }
+
     /// A store that lives only as long as its handles: for tests, and when no place on the disk is usable.
     ///
     /// # Errors

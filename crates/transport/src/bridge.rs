@@ -10,7 +10,7 @@ use access::Admission;
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use protocol::{ApiError, Form};
-use rpc::{Access, Call, ConnectionKind};
+use rpc::{Access, Call, ConnectionKind, Identity};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 use tokio::sync::watch;
@@ -80,22 +80,23 @@ pub(crate) async fn upgrade(gateway: &Arc<Gateway>, admission: &Admission, mut r
     gateway.dispatcher.operations.note(&call, "fwhostsocket", None, &Ok(()));
     target.open.fetch_add(1, Ordering::Relaxed);
     let counted = Counted(target.open.clone());
-    let gateway_of_task = gateway.clone();
+    let (gateway_of_task, identity) = (gateway.clone(), admission.identity.clone());
     gateway.dispatcher.tasks.spawn(async move {
         if let Some(socket) = opening.socket().await {
-            pump(&gateway_of_task, socket, host).await;
+            pump(&gateway_of_task, &identity, socket, host).await;
         }
         drop(counted);
     });
     Ok(response)
 }
 
-/// Copies both ways until one side ends.
-async fn pump(gateway: &Gateway, mut socket: Socket, mut host: UnixStream) {
+/// Copies both ways until one side ends, or whoever opened it may not any more.
+async fn pump(gateway: &Gateway, identity: &Identity, mut socket: Socket, mut host: UnixStream) {
     let mut connected = gateway.bridge.connected.clone();
     let mut buffer = EtxBuffer::new(CHUNK, MAX_UNIX_MESSAGE);
     let mut pings = interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
     let mut heard = Instant::now();
+    let revoked = || !gateway.accounts.is_current(identity);
     let reason = loop {
         tokio::select! {
             frame = socket.next() => {
@@ -106,6 +107,9 @@ async fn pump(gateway: &Gateway, mut socket: Socket, mut host: UnixStream) {
                     Some(Ok(Message::Close(_)) | Err(_)) | None => break None,
                     Some(Ok(_)) => continue,
                 };
+                if revoked() {
+                    break Some("Unauthorized");
+                }
                 match timeout(WRITE_TIMEOUT, write(&mut host, &text)).await {
                     Ok(Ok(())) => {}
                     _ => break Some("Klippy Disconnected"),
@@ -115,12 +119,18 @@ async fn pump(gateway: &Gateway, mut socket: Socket, mut host: UnixStream) {
                 if read.is_err() {
                     break Some("Klippy Disconnected");
                 }
+                if revoked() {
+                    break Some("Unauthorized");
+                }
                 match timeout(WRITE_TIMEOUT, forward(&mut socket, &mut buffer)).await {
                     Ok(true) => {}
                     _ => break None,
                 }
             }
             _ = pings.tick() => {
+                if revoked() {
+                    break Some("Unauthorized");
+                }
                 let ping = timeout(WRITE_TIMEOUT, socket.send(Message::Ping(Bytes::new()))).await;
                 if heard.elapsed() > SILENCE_LIMIT || !matches!(ping, Ok(Ok(()))) {
                     break None;

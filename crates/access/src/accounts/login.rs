@@ -199,7 +199,12 @@ const MAX_NAME: usize = 128;
 
 /// True for a name that shows as what it is and fits into a token.
 pub(super) fn is_usable_name(name: &str) -> bool {
-    !name.is_empty() && name.len() <= MAX_NAME && name.trim() == name && !name.chars().any(char::is_control)
+    !name.is_empty() && name.len() <= MAX_NAME && name.trim() == name && !name.chars().any(|c| c.is_control() || is_invisible(c))
+}
+
+/// Characters that show as nothing or turn their neighbours around: with them two names can look the same.
+fn is_invisible(character: char) -> bool {
+    matches!(character, '\u{ad}' | '\u{61c}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 /// A new password.
@@ -216,5 +221,20 @@ impl Accounts {
         self.users.put(user.clone()).await.map_err(kept)?;
         self.state.write().users.insert(user.name.clone(), user.clone());
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_usable_name;
+
+    #[test]
+    fn names_show_as_what_they_are() {
+        for name in ["anna", "a b", "Ж", "名前"] {
+            assert!(is_usable_name(name), "{name}");
+        }
+        for name in ["", " anna", "an\nna", "an\u{200b}na", "\u{202e}anna", "anna\u{feff}", &"a".repeat(129)] {
+            assert!(!is_usable_name(name), "{name:?}");
+        }
     }
 }

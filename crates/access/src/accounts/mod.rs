@@ -42,6 +42,8 @@ pub struct Options {
     pub max_login_attempts: u32,
     /// Trusted addresses need a login as soon as there is a user.
     pub force_logins: bool,
+    /// An earlier database was lost: that no user is known does not mean that there were none.
+    pub users_may_be_lost: bool,
     /// Source of logins that name none.
     pub default_source: UserSource,
     /// Claim `iss` of tokens.
@@ -55,6 +57,7 @@ impl Default for Options {
             login_timeout: 90,
             max_login_attempts: FREE_ATTEMPTS,
             force_logins: false,
+            users_may_be_lost: false,
             default_source: UserSource::Core,
             issuer: "http://localhost:7125".to_owned(),
         }
@@ -129,7 +132,16 @@ impl Accounts {
                 .push("[authorization] default_source: there is no directory server, so logins are checked in the own database".to_owned());
         }
         match self.read().await {
-            Ok(state) => *self.state.write() = state,
+            Ok(state) => {
+                if self.options.force_logins && self.options.users_may_be_lost && state.users.is_empty() {
+                    warnings.push(
+                        "[authorization] force_logins: the database that held the users may be lost, so trusted clients need a login; \
+                         docs/access.md says how to get in"
+                            .to_owned(),
+                    );
+                }
+                *self.state.write() = state;
+            }
             Err(error) => {
                 // Whether there are users is not known, so `force_logins` must hold.
                 self.state.write().is_unreadable = true;
@@ -154,11 +166,11 @@ impl Accounts {
         State::new(users, sessions, keys, key, made)
     }
 
-    /// True when an address alone lets nobody in: `force_logins`, and there is a user.
+    /// True when an address alone lets nobody in: `force_logins`, and there is a user, or was one as far as can be told.
     #[must_use]
     pub fn needs_login(&self) -> bool {
         let state = self.state.read();
-        self.options.force_logins && (!state.users.is_empty() || state.is_unreadable)
+        self.options.force_logins && (!state.users.is_empty() || state.is_unreadable || self.options.users_may_be_lost)
     }
 
     /// Who shows this credential.
@@ -174,12 +186,15 @@ impl Accounts {
         }
     }
 
-    /// True while what this identity was proven by still counts.
-    pub(crate) fn is_current(&self, identity: &Identity) -> bool {
+    /// True while what this identity was proven by still counts, with the same role.
+    #[must_use]
+    pub fn is_current(&self, identity: &Identity) -> bool {
         let state = self.state.read();
         match identity {
             Identity::User(user) => state.sessions.get(&user.session).is_some_and(|session| session.user == *user),
-            Identity::Key(key) => key.name.as_ref().is_none_or(|name| state.keys.iter().any(|key| key.stored.name == *name)),
+            Identity::Key(held) => {
+                held.name.as_ref().is_none_or(|name| state.keys.iter().any(|key| key.stored.name == *name && key.stored.role == held.role))
+            }
             _ => true,
         }
     }

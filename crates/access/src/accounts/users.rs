@@ -25,7 +25,9 @@ impl Accounts {
     pub(crate) async fn create_user(&self, call: &Call, name: String, password: Secret<String>, role: Role) -> Result<LoggedIn, ApiError> {
         refuse_reserved(&name)?;
         if !is_usable_name(&name) {
-            return Err(ApiError::bad_request("Argument [username]: expected 1 to 128 bytes without control characters or outer spaces"));
+            return Err(ApiError::bad_request(
+                "Argument [username]: expected 1 to 128 bytes without control or invisible characters and outer spaces",
+            ));
         }
         let password = check_password("password", password)?;
         self.check_new(&name)?;

@@ -10,6 +10,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::{AuditLog, Filter, Row};
+use crate::api::WAYS;
 
 /// Entries in one answer.
 const MAX_PAGE: u32 = 500;
@@ -66,6 +67,7 @@ impl AuditLog {
         registry
             .op("access.audit.list")
             .get("/access/audit/list")
+            .only(WAYS)
             .access(Access::Admin)
             .unaudited()
             .doc("Who changed what, newest first, page by page.")

@@ -70,3 +70,22 @@ async fn without_a_printer_there_is_no_bridge() {
     let server = TestServer::without_printer().await;
     assert_eq!(server.bridge().await.err(), Some(503));
 }
+
+#[tokio::test]
+async fn a_bridge_does_not_outlive_the_rights_of_its_opener() {
+    let server = TestServer::start().await;
+    let unix = &mut server.unix().await;
+    for (change, params) in
+        [("access.users.role", json!({"username": "anna", "role": "viewer"})), ("access.delete_user", json!({"username": "anna"}))]
+    {
+        let anna = json!({"username": "anna", "password": "p", "role": "operator"});
+        let token = unix.ok("access.post_user", anna).await["token"].as_str().unwrap().to_owned();
+        let mut bridge = server.bridge_with(&[("X-Access-Token", &token)]).await.unwrap();
+        let info = |id: u32| json!({"id": id, "method": "info", "params": {}});
+        assert_eq!(bridge.ask(&info(1), |answer| answer["id"] == 1).await["result"]["state"], "ready");
+        unix.ok(change, params).await;
+        bridge.0.frame(Message::text(info(2).to_string())).await.unwrap();
+        assert_eq!(bridge.0.closed().await, Some(1001), "{change}");
+        let _ = unix.call("access.delete_user", json!({"username": "anna"})).await;
+    }
+}

@@ -186,6 +186,26 @@ async fn trusted_clients_need_a_login_when_it_is_forced() {
 }
 
 #[tokio::test]
+async fn a_lost_database_does_not_open_the_door() {
+    let damaged = "this is no database, ".repeat(500);
+    let prepare = move |folder: &std::path::Path| {
+        std::fs::create_dir(folder.join("database")).unwrap();
+        std::fs::write(folder.join("database/bowsprit.db"), &damaged).unwrap();
+    };
+    let config = format!("{TRUSTED}force_logins: true\n");
+    let mut server = TestServer::builder().without_printer().authorization(&config).prepare(prepare).start().await;
+    // Also after the next start, when the new database is no news any more.
+    for _ in 0..2 {
+        assert_eq!(server.http().get("/server/info").await.status, 401);
+        let warnings = server.info().await["warnings"].to_string();
+        assert!(warnings.contains("database that held the users may be lost"), "{warnings}");
+        server.restart().await;
+    }
+    let anna = create(&server, "anna", "admin").await;
+    assert_eq!(status(&server, "/server/info", &[("Authorization", &bearer(&anna))]).await, 200);
+}
+
+#[tokio::test]
 async fn users_and_their_tokens_survive_a_restart() {
     let (mut server, anna) = with_anna().await;
     let key = server.unix().await.ok("access.get_api_key", json!({})).await;

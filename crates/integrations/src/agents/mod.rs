@@ -120,6 +120,10 @@ impl Agents {
         drop(present);
         let data = serde_json::value::to_raw_value(&info).ok();
         self.tell(connection.id, AgentEvent { agent: info.name, event: "connected".into(), data });
+        // Whoever took the right away between the look at it and the entry found no agent to remove.
+        if !connection.identity().may(Access::Control) {
+            self.leave(connection.id);
+        }
         Ok(())
     }
 

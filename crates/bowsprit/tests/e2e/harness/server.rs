@@ -325,6 +325,11 @@ impl TestServer {
         Frames::open(self.port, path, &[]).await.map(Bridge)
     }
 
+    /// A bridge whose opener shows these headers.
+    pub(crate) async fn bridge_with(&self, headers: &[(&str, &str)]) -> Result<Bridge, u16> {
+        Frames::open(self.port, "/fwhostsocket", headers).await.map(Bridge)
+    }
+
     pub(crate) async fn unix(&self) -> Unix {
         Unix::connect(&self.path("comms/core.sock")).await
     }
