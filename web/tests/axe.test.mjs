@@ -63,3 +63,16 @@ test('what is shown when something is wrong', { timeout: 120000 }, async () => {
   }
   await locked.stop();
 });
+
+test('the page of the interface', { timeout: 60000 }, async () => {
+  for (const theme of ['light', 'dark']) {
+    for (const [size, viewport] of Object.entries(SIZES)) {
+      const page = await open(browser, `${server.url}/docs`, { colorScheme: theme, viewport, bypassCSP: true });
+      await page.getByText('printer.info', { exact: true }).click();
+      await page.getByText('server.files.metadata', { exact: true }).click();
+      await check(page, `docs, ${theme}, ${size}`);
+      if (SCREENSHOTS) await page.screenshot({ path: `${SCREENSHOTS}/docs-${theme}-${size}.png` });
+      await page.context().close();
+    }
+  }
+});

@@ -237,3 +237,19 @@ test('strangers log in, and out', { timeout: 60000 }, async () => {
   await page.context().close();
   await locked.stop();
 });
+
+scenario('the interface is searched', async (page) => {
+  await page.goto(`${server.url}/docs`);
+  const count = page.getByRole('status').filter({ hasText: /of \d+ operations/ });
+  await count.waitFor();
+  await page.getByLabel('Search names').fill('klippysocket nothing');
+  await page.getByText(/^0 of/).waitFor();
+  await page.getByLabel('Search names').fill('print/pause');
+  await page.getByText(/^1 of/).waitFor();
+  await page.getByText('printer.print.pause', { exact: true }).click();
+  await page.getByText('/printer/print/pause', { exact: true }).waitFor();
+  await page.getByLabel('Search names').fill('');
+  await page.getByRole('combobox', { name: 'Access' }).selectOption('admin');
+  await page.getByText('server.restart', { exact: true }).waitFor();
+  await page.getByText('server.info', { exact: true }).waitFor({ state: 'hidden' });
+});

@@ -16,10 +16,13 @@ macro_rules! asset {
 /// Everything that a browser gets.
 const ASSETS: &[Asset] = &[
     asset!("/", HTML, "index.html"),
+    asset!("/docs", HTML, "docs.html"),
     asset!("/page/chart.js", SCRIPT, "page/chart.js"),
     asset!("/page/connection.js", SCRIPT, "page/connection.js"),
     asset!("/page/console.js", SCRIPT, "page/console.js"),
     asset!("/page/dashboard.js", SCRIPT, "page/dashboard.js"),
+    asset!("/page/docs.css", STYLE, "page/docs.css"),
+    asset!("/page/docs.js", SCRIPT, "page/docs.js"),
     asset!("/page/dom.js", SCRIPT, "page/dom.js"),
     asset!("/page/files.js", SCRIPT, "page/files.js"),
     asset!("/page/format.js", SCRIPT, "page/format.js"),
@@ -29,6 +32,7 @@ const ASSETS: &[Asset] = &[
     asset!("/page/main.js", SCRIPT, "page/main.js"),
     asset!("/page/printer.js", SCRIPT, "page/printer.js"),
     asset!("/page/queue.js", SCRIPT, "page/queue.js"),
+    asset!("/page/schema.js", SCRIPT, "page/schema.js"),
     asset!("/page/session.js", SCRIPT, "page/session.js"),
     asset!("/page/style.css", STYLE, "page/style.css"),
     asset!("/page/theme.js", SCRIPT, "page/theme.js"),

@@ -24,6 +24,7 @@ const TRUSTED: (&str, &str) = ("X-Forwarded-For", "192.168.7.9");
 /// Routes that are no operations, or whose rights are not those of an operation.
 const FURTHER_ROUTES: &[&str] = &[
     "GET /",
+    "GET /docs",
     "GET /page/main.js",
     "GET /server/openapi.json",
     "GET /server/rpc.json",

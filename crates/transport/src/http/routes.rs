@@ -21,6 +21,7 @@ use crate::{bridge, socket};
 /// Routes that are no operations.
 const FIXED: &[&str] = &[
     "/",
+    "/docs",
     "/server/openapi.json",
     "/server/rpc.json",
     "/websocket",
