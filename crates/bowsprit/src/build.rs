@@ -28,7 +28,7 @@ use uuid::Uuid;
 
 use crate::data_folder::DataFolder;
 use crate::host_paths::HostPaths;
-use crate::instruments::Instruments;
+use crate::instruments::{InstrumentParts, Instruments};
 use crate::jobs::Jobs;
 use crate::mqtt::MqttParts;
 use crate::print_control::PrinterControl;
@@ -156,7 +156,15 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     let jobs = Arc::new(Jobs::new(&host, &store, &connections, &files, &control, &settings.job_queue));
 
     let client = outbound::Client::new(&format!("Bowsprit/{CORE_VERSION}"));
-    let instruments = Arc::new(Instruments::new(&settings.instruments, &host, &connections, &client));
+    let mqtt = MqttParts::new(&settings, &host).unwrap_or_else(|fault| {
+        warnings.add(fault);
+        None
+    });
+    let mqtt_service = mqtt.as_ref().map(|mqtt| mqtt.service.clone());
+    let made_of =
+        InstrumentParts { host: &host, connections: &connections, client: &client, history: &jobs.history, mqtt: mqtt_service.clone() };
+    let instruments = Arc::new(Instruments::new(&settings.instruments, made_of));
+    instruments.warnings.iter().for_each(|warning| warnings.add(warning));
 
     let administration = Administration::new(
         host.clone(),
@@ -221,15 +229,11 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         let audit = noting.clone();
         async move { audit.run(stop).await }
     });
-    let mqtt = MqttParts::new(&settings, &host).unwrap_or_else(|fault| {
-        warnings.add(fault);
-        None
-    });
-    let parts = power_parts(&host, &connections, &client, mqtt.as_ref().map(|mqtt| &*mqtt.service));
+    let parts = power_parts(&host, &connections, &client, mqtt_service.as_deref());
     let power = open_power(&mut settings, &parts, &warnings);
     let components = Components {
         power: power.clone(),
-        mqtt: mqtt.as_ref().map(|mqtt| mqtt.service.clone()),
+        mqtt: mqtt_service,
         administration,
         printer,
         database: database.clone(),

@@ -15,7 +15,7 @@ use store::{Namespaces, Store};
 
 use crate::build::{self, Components};
 use crate::data_folder::DataFolder;
-use crate::instruments::Instruments;
+use crate::instruments::{InstrumentParts, Instruments};
 use crate::jobs::Jobs;
 use crate::print_control::PrinterControl;
 use crate::settings::Settings;
@@ -60,7 +60,8 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
             warnings: Warnings::default(),
         },
     );
-    let instruments = Arc::new(Instruments::new(&settings.instruments, &host, &connections, &client).complete());
+    let made_of = InstrumentParts { host: &host, connections: &connections, client: &client, history: &jobs.history, mqtt: None };
+    let instruments = Arc::new(Instruments::new(&settings.instruments, made_of).complete());
     let power = Power::new(Vec::new(), &build::power_parts(&host, &connections, &client, None));
     let webcams = Webcams::new(Vec::new(), namespaces.clone(), connections.clone(), client);
     let administration = Administration::new(host, connections, Warnings::default(), parts);

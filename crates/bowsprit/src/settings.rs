@@ -175,7 +175,7 @@ impl Settings {
         let webcams = WebcamOptions::read(&mut reader);
         let power = power::read(&mut reader, &context.secrets);
         let mqtt = MqttSection::read_one(&mut reader);
-        let instruments = InstrumentSettings::read(&mut reader);
+        let instruments = InstrumentSettings::read(&mut reader, &context.secrets);
         let database: DatabaseOptions = reader.read_or_default();
         let mut config = Map::new();
         for (section, options) in [

@@ -1,10 +1,11 @@
 //! Devices around the printer.
 //!
-//! [`led`] lights strips (document 3 *LED strips*); [`power`] switches things on and off (document 3 *Power devices*); [`gpio`] is where lines of
-//! this machine's GPIO chips come from; [`script`] lets templates in options of devices call the server.
+//! [`led`] lights strips (document 3 *LED strips*); [`power`] switches things on and off (*Power devices*); [`sensor`] takes down numbers
+//! (*Sensors*); [`gpio`] is where lines of this machine's GPIO chips come from; [`script`] lets templates in options of devices call the server.
 
 pub mod gpio;
 pub mod led;
 pub mod power;
 pub mod script;
+pub mod sensor;
 pub mod settings;

@@ -14,6 +14,7 @@ use crate::jobs::{HistoryChange, QueueChange};
 use crate::led::LedStatus;
 use crate::machine::{ProcStatUpdate, Throttled};
 use crate::power::PowerStatus;
+use crate::sensor::SensorUpdate;
 use crate::webcam::WebcamList;
 use crate::{Frame, dual, envelope, vocabulary};
 
@@ -48,6 +49,8 @@ pub enum Event {
     LedChanged(LedStatus),
     /// A power device has another state.
     PowerChanged(PowerStatus),
+    /// Numbers of sensors changed: all present ones of these sensors.
+    SensorUpdate(SensorUpdate),
     /// A user was created.
     UserCreated(UserName),
     /// A user was deleted; the user's connections are strangers' now.
@@ -159,6 +162,7 @@ impl Event {
             Self::AnnouncementWake(_) => "notify_announcement_wake",
             Self::LedChanged(_) => "notify_led_changed",
             Self::PowerChanged(_) => "notify_power_changed",
+            Self::SensorUpdate(_) => "notify_sensor_update",
             Self::UserCreated(_) => "notify_user_created",
             Self::UserDeleted(_) => "notify_user_deleted",
             Self::UserLoggedOut(_) => "notify_user_logged_out",
@@ -193,6 +197,8 @@ impl Event {
             Self::AnnouncementDismissed(id) | Self::AnnouncementWake(id) => dual::to_vec(&[id]).ok(),
             Self::LedChanged(status) => dual::to_vec(&[status]).ok(),
             Self::PowerChanged(status) => dual::to_vec(&[status]).ok(),
+            // Names of parameters are the owner's.
+            Self::SensorUpdate(update) => serde_json::to_vec(&[update]).ok(),
             Self::UserCreated(user) | Self::UserDeleted(user) | Self::UserLoggedOut(user) => dual::to_vec(&[user]).ok(),
             Self::ProcStatUpdate(update) => dual::to_vec(&[update]).ok(),
             Self::CpuThrottled(throttled) => dual::to_vec(&[throttled]).ok(),

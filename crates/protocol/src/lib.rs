@@ -13,6 +13,7 @@ pub mod led;
 pub mod machine;
 pub mod power;
 pub mod raw;
+pub mod sensor;
 pub mod state;
 pub mod status;
 pub mod version;

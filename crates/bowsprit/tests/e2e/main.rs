@@ -40,6 +40,7 @@ mod process;
 mod queue;
 mod resume;
 mod rpc;
+mod sensors;
 mod storm;
 mod traversal;
 mod trouble;

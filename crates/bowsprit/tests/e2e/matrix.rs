@@ -19,6 +19,15 @@ use crate::harness::{Channel, Rpc, RpcError, TestServer};
 const AUTHORIZATION: &str = "[authorization]\ntrusted_clients:\n    192.168.7.0/24\ntrusted_proxies:\n    127.0.0.1\n";
 /// Sections without which groups of operations would not exist.
 const OPTIONAL: &str = "[mqtt]\naddress: 127.0.0.1\nport: 9\n";
+const INSTRUMENTS: &str = "
+[led desk]
+address: 127.0.0.1
+port: 9
+[sensor mains]
+type: mqtt
+state_topic: a
+state_response_template: {set_result('a', payload)}
+";
 const TRUSTED: (&str, &str) = ("X-Forwarded-For", "192.168.7.9");
 
 /// Routes that are no operations, or whose rights are not those of an operation.
@@ -79,7 +88,14 @@ impl House {
             std::fs::write(folder.join("gcodes/a.gcode"), "G28").unwrap();
             std::fs::write(folder.join("gcodes/a.png"), "png").unwrap();
         };
-        let server = TestServer::builder().config(OPTIONAL).authorization(AUTHORIZATION).args(&["-n", "-g"]).prepare(prepare).start().await;
+        let server = TestServer::builder()
+            .config(OPTIONAL)
+            .config(INSTRUMENTS)
+            .authorization(AUTHORIZATION)
+            .args(&["-n", "-g"])
+            .prepare(prepare)
+            .start()
+            .await;
         let mut local = server.unix().await;
         let mut tokens = Vec::new();
         for role in ["viewer", "operator", "admin"] {
@@ -273,7 +289,7 @@ async fn golden_access_matrix_of_mqtt() {
     let mut cells = vec![Vec::new(); methods.len()];
     for role in roles {
         let section = broker.section(&format!("api_role: {role}\ninstance_name: {role}\n")).replace("instance_name: printer\n", "");
-        let _server = TestServer::builder().config(&section).args(&["-n", "-g"]).start().await;
+        let _server = TestServer::builder().config(&section).config(INSTRUMENTS).args(&["-n", "-g"]).start().await;
         let client = broker.client().await;
         client.listen(&format!("{role}/core/status")).json(|state| state["server"] == "online").await;
         let mut client = client.rpc(role);

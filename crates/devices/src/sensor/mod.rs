@@ -1,0 +1,24 @@
+//! Sensors: numbers that something else reports, for clients and for the history of jobs.
+//!
+//! ```text
+//! broker ─► listener (one task per sensor) ─► reading (template) ─► series (pure) ─► history fields
+//!                                                                     ▲
+//!                                         ticker, once a second ──────┴──► notification of what changed
+//! ```
+//!
+//! Source: document 3 *Sensors*, wire/3-devices.md section 4.
+
+mod api;
+mod history;
+mod listener;
+mod options;
+mod ports;
+mod reading;
+mod series;
+mod service;
+
+pub use listener::{MAX_BATCH, MAX_WAITING};
+pub use options::{Configured, MAX_SENSORS, SensorKind, SensorOptions, Strategy};
+pub use ports::{HistoryFields, Initial, Report};
+pub use reading::MAX_PARAMETERS;
+pub use service::Sensors;
