@@ -64,6 +64,7 @@ const COMPONENTS: &[&str] = &[
     "machine",
     "proc_stats",
     "shell_command",
+    "dbus_manager",
     "history",
     "job_queue",
     "extensions",
@@ -166,6 +167,18 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     let instruments = Arc::new(Instruments::new(&settings.instruments, made_of));
     instruments.warnings.iter().for_each(|warning| warnings.add(warning));
 
+    let machine = {
+        let (lifecycle, warnings) = (environment.lifecycle.clone(), warnings.clone());
+        Machine::new(machine::Parts {
+            connections: connections.clone(),
+            roots: Roots::default(),
+            data: data.path().to_owned(),
+            options: settings.machine.clone(),
+            host: host.clone(),
+            restart: Box::new(move || lifecycle.request_restart()),
+            warn: Arc::new(move |warning| warnings.add(warning)),
+        })
+    };
     let administration = Administration::new(
         host.clone(),
         connections.clone(),
@@ -182,6 +195,13 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
                 Arc::new(move || {
                     let log = log.clone();
                     Box::pin(async move { log.roll_over().await })
+                })
+            },
+            roll_over_firmware: {
+                let machine = machine.clone();
+                Arc::new(move || {
+                    let machine = machine.clone();
+                    Box::pin(async move { machine.roll_over_firmware_log().await.map_err(|error| error.message) })
                 })
             },
             restart: {
@@ -222,7 +242,6 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     webcams.load().await;
     let announcements = Announcements::new(announcement_settings(data, &settings), store.clone(), connections.clone(), client.clone());
     announcements.load().await;
-    let machine = Machine::new(connections.clone(), Roots::default());
     let audit = AuditLog::new(store.clone());
     let noting = audit.clone();
     supervisor.spawn("audit log", move |stop| {

@@ -36,12 +36,21 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
         failed_components: Arc::default(),
         directories: Box::new(Vec::new),
         roll_over: Arc::new(|| Box::pin(async { Ok(()) })),
+        roll_over_firmware: Arc::new(|| Box::pin(async { Ok(()) })),
         restart: Box::new(|| {}),
         authenticate: Box::new(|_, _| Err(protocol::ApiError::unauthorized())),
         config: settings.report.clone(),
     };
     let jobs = Arc::new(Jobs::new(&host, &store, &connections, &files, &control, &settings.job_queue));
-    let machine = Machine::new(connections.clone(), Roots::default());
+    let machine = Machine::new(machine::Parts {
+        connections: connections.clone(),
+        roots: Roots::default(),
+        data: data.path().to_owned(),
+        options: settings.machine.clone(),
+        host: host.clone(),
+        restart: Box::new(|| {}),
+        warn: Arc::new(|_| {}),
+    });
     let namespaces = Namespaces::new(store.clone());
     let accounts = build::open_accounts(settings, &store, &connections);
     let client = outbound::Client::new("");

@@ -10,6 +10,7 @@ use devices::settings::InstrumentSettings;
 use files::FileManagerOptions;
 use integrations::{AnnouncementOptions, MqttSection, WebcamOptions};
 use jobs::{HistoryOptions, JobQueueOptions};
+use machine::MachineOptions;
 use printer::DataStoreOptions;
 use protocol::Form;
 use serde_json::{Map, Value};
@@ -102,6 +103,8 @@ pub struct Settings {
     pub job_queue: JobQueueOptions,
     /// `[announcements]`.
     pub announcements: AnnouncementOptions,
+    /// `[machine]`.
+    pub machine: MachineOptions,
     /// `[webcam name]`, by name; faulty ones are left out.
     pub webcams: Vec<(String, WebcamOptions)>,
     /// `[database]`.
@@ -169,6 +172,7 @@ impl Settings {
         };
         let file_manager: FileManagerOptions = reader.read_or_default();
         let data_store: DataStoreOptions = reader.read_or_default();
+        let machine: MachineOptions = reader.read_or_default();
         let job_queue: JobQueueOptions = reader.read_or_default();
         let history: HistoryOptions = reader.read_or_default();
         let announcements = AnnouncementOptions::read(&mut reader);
@@ -183,6 +187,7 @@ impl Settings {
             (AuthorizationOptions::SECTION, authorization.effective()),
             (FileManagerOptions::SECTION, file_manager.effective()),
             (DataStoreOptions::SECTION, data_store.effective()),
+            (MachineOptions::SECTION, machine.effective()),
             (JobQueueOptions::SECTION, job_queue.effective()),
             (HistoryOptions::SECTION, history.effective()),
             (DatabaseOptions::SECTION, database.effective()),
@@ -217,6 +222,7 @@ impl Settings {
             failed_components: ldap_failed.into_iter().collect(),
             file_manager,
             data_store,
+            machine,
             job_queue,
             announcements,
             database,
@@ -240,6 +246,7 @@ pub fn sections() -> Vec<SectionDoc> {
         LdapOptions::describe(),
         FileManagerOptions::describe(),
         DataStoreOptions::describe(),
+        MachineOptions::describe(),
         JobQueueOptions::describe(),
         HistoryOptions::describe(),
         AnnouncementOptions::describe(),

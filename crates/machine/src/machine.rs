@@ -1,62 +1,176 @@
-//! The handle of everything here, and its operations.
+//! The handle of everything here.
 
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
-use rpc::{Access, Connections, Registry};
-use runtime::Supervisor;
-use schemars::JsonSchema;
-use serde::Serialize;
+use fwhost::FwHost;
+use protocol::ApiError;
+use protocol::error::ApiResult;
+use rpc::Connections;
+use runtime::{Supervisor, TaskTracker};
+use serde_json::Value;
 
 use crate::Roots;
+use crate::peripherals::Peripherals;
+use crate::services::{Action, MachineOptions, PowerAction, Services};
 use crate::statistics::Statistics;
-use crate::system::virtualization::Virtualization;
-use crate::system::{KnownServices, System, SystemInfo};
+use crate::sudo::Sudo;
+use crate::system::{System, SystemInfo, unit};
+
+/// Where warnings for the owner go.
+pub type Warn = Arc<dyn Fn(String) + Send + Sync>;
+
+/// Methods that macros of the firmware may call.
+const SHUTDOWN_MACRO: &str = "shutdown_machine";
+const REBOOT_MACRO: &str = "reboot_machine";
+
+/// Name of the firmware's service when it cannot be found out.
+const DEFAULT_FIRMWARE: &str = "klipper";
+/// Time for a stopped service to let go of its log.
+const LET_GO: Duration = Duration::from_secs(20);
+/// Pause between two looks whether it did.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// What the machine needs, made by the build.
+pub struct Parts {
+    /// Whom to tell.
+    pub connections: Arc<Connections>,
+    /// Where the files of the system are.
+    pub roots: Roots,
+    /// The data folder, with the list of allowed services.
+    pub data: PathBuf,
+    /// `[machine]`.
+    pub options: MachineOptions,
+    /// The firmware host: its service, its macros.
+    pub host: FwHost,
+    /// Restarts this server within its process.
+    pub restart: Box<dyn Fn() + Send + Sync>,
+    /// Where warnings go.
+    pub warn: Warn,
+}
 
 /// The host machine.
 pub struct Machine {
-    statistics: Arc<Statistics>,
+    pub(crate) statistics: Arc<Statistics>,
+    pub(crate) services: Arc<Services>,
+    pub(crate) sudo: Arc<Sudo>,
+    pub(crate) peripherals: Peripherals,
+    pub(crate) roots: Roots,
     system: System,
-    roots: Roots,
-}
-
-#[derive(Serialize, JsonSchema)]
-struct SystemInfoAnswer {
-    system_info: SystemInfo,
+    host: FwHost,
+    warn: Warn,
 }
 
 impl Machine {
-    /// Nothing is read yet.
+    /// Nothing is asked yet.
     #[must_use]
-    pub fn new(connections: Arc<Connections>, roots: Roots) -> Arc<Self> {
-        let statistics = Arc::new(Statistics::new(connections, roots.clone()));
-        Arc::new(Self { statistics, system: System::new(roots.clone()), roots })
+    pub fn new(parts: Parts) -> Arc<Self> {
+        let Parts { connections, roots, data, options, host, restart, warn } = parts;
+        let sudo = Arc::new(Sudo::default());
+        let peripherals = Peripherals::new(roots.clone(), &data);
+        let statistics = Arc::new(Statistics::new(connections.clone(), roots.clone()));
+        let (services, warning) = Services::new(options, &data, roots.clone(), connections, &sudo, restart);
+        if let Some(warning) = warning {
+            warn(warning);
+        }
+        let system = System::new(roots.clone());
+        Arc::new(Self { statistics, services: Arc::new(services), sudo, peripherals, roots, system, host, warn })
     }
 
-    /// Begins to measure.
+    /// Begins to measure and to follow the services, and offers the machine to macros.
     pub fn start(self: &Arc<Self>, supervisor: &Supervisor) {
         let statistics = self.statistics.clone();
         supervisor.spawn("process statistics", move |stop| statistics.clone().run(stop));
+        let services = self.services.clone();
+        supervisor.spawn("services", move |stop| services.clone().run(stop));
+        let machine = self.clone();
+        let stop = supervisor.stop_token().clone();
+        supervisor.spawn_once("rights", async move {
+            let missing = stop.run_until_cancelled(machine.services.missing_rights()).await.unwrap_or_default();
+            missing.into_iter().for_each(|sentence| (machine.warn)(sentence));
+        });
+        self.offer_to_macros(SHUTDOWN_MACRO, self.services.shutdown_action(), supervisor.tracker());
+        self.offer_to_macros(REBOOT_MACRO, PowerAction::Reboot, supervisor.tracker());
     }
 
-    /// Declares the operations.
-    pub fn register(self: &Arc<Self>, registry: &mut Registry) {
-        registry
-            .op("machine.system_info")
-            .get("/machine/system_info")
-            .access(Access::View)
-            .doc("What the host machine is: processor, operating system, network, services.")
-            .handle(self, |machine, _, (): ()| async move { Ok(SystemInfoAnswer { system_info: machine.system_info().await }) });
-        registry
-            .op("machine.proc_stats")
-            .get("/machine/proc_stats")
-            .access(Access::View)
-            .doc("What this process and the machine used in the last half minute.")
-            .answer(self, |machine, _, (): ()| Ok(machine.statistics.report()));
+    fn offer_to_macros(self: &Arc<Self>, name: &'static str, action: PowerAction, tasks: &TaskTracker) {
+        let (services, tasks) = (self.services.clone(), tasks.clone());
+        let offered = self.host.register_remote_method(name, move |_| {
+            let services = services.clone();
+            tasks.spawn(async move {
+                if let Err(error) = services.power(action).await {
+                    tracing::warn!(name, %error, "a macro could not switch the machine off");
+                }
+            });
+        });
+        if let Err(error) = offered {
+            tracing::warn!(name, %error, "macros cannot switch the machine off");
+        }
     }
 
-    async fn system_info(&self) -> SystemInfo {
-        let services = KnownServices { provider: "none", ..KnownServices::default() };
-        let virtualization = Virtualization::container(&self.roots).unwrap_or_else(Virtualization::unknown);
-        self.system.info(services, virtualization).await
+    pub(crate) async fn system_info(&self) -> SystemInfo {
+        let (services, virtualization) = tokio::join!(self.services.known(), self.services.virtualization());
+        self.system.info(services, virtualization, self.firmware_unit()).await
     }
+
+    /// Starts, stops or restarts a service.
+    pub(crate) async fn act(&self, action: Action, service: &str) -> ApiResult<()> {
+        let own = self.system.own_unit().await;
+        self.services.act(action, service, own.as_deref()).await
+    }
+
+    /// The service of the firmware host.
+    fn firmware_unit(&self) -> String {
+        self.firmware_unit_by_process().unwrap_or_else(|| DEFAULT_FIRMWARE.to_owned())
+    }
+
+    /// By the process that answers as the firmware host.
+    fn firmware_unit_by_process(&self) -> Option<String> {
+        let status = self.host.status();
+        let info: Value = serde_json::from_str(status.info.as_ref()?).ok()?;
+        let process = info.get("process_id")?.as_u64()?;
+        let text = self.roots.text(&format!("/proc/{process}/cgroup"))?;
+        unit::of_cgroup(&text).map(str::to_owned)
+    }
+
+    /// Begins a new log of the firmware host: its service is stopped, the log renamed, the service started again. wire/1-core.md section 8.7.
+    ///
+    /// # Errors
+    /// 400 when the service or the log is not known, else those of the provider.
+    pub async fn roll_over_firmware_log(&self) -> ApiResult<()> {
+        let unit = self.firmware_unit();
+        let log = self.firmware_log().ok_or_else(|| ApiError::bad_request("The log of the firmware host is not known"))?;
+        if !tokio::fs::metadata(&log).await.is_ok_and(|metadata| metadata.is_file()) {
+            return Err(ApiError::bad_request(format!("The log {} of the firmware host does not exist", log.display())));
+        }
+        self.services.act(Action::Stop, &unit, None).await?;
+        let stopped = tokio::time::timeout(LET_GO, async {
+            while self.services.is_running(&unit) {
+                tokio::time::sleep(LOOK).await;
+            }
+        });
+        let renamed = match stopped.await {
+            Ok(()) => tokio::fs::rename(&log, with_time(&log))
+                .await
+                .map_err(|error| ApiError::internal(format!("{} cannot be renamed: {error}", log.display()))),
+            Err(_) => Err(ApiError::internal(format!("Service '{unit}' did not stop"))),
+        };
+        // Whatever became of the log: the printer is to come back.
+        self.services.act(Action::Start, &unit, None).await?;
+        renamed
+    }
+
+    fn firmware_log(&self) -> Option<PathBuf> {
+        let status = self.host.status();
+        let info: Value = serde_json::from_str(status.info.as_ref()?).ok()?;
+        info.get("log_file")?.as_str().map(PathBuf::from).filter(|log| log.extension().is_some_and(|extension| extension == "log"))
+    }
+}
+
+/// `klippy.log.2026-01-31_12-00-00`, local time.
+fn with_time(log: &Path) -> PathBuf {
+    let mut name = log.as_os_str().to_owned();
+    name.push(jiff::Zoned::now().strftime(".%Y-%m-%d_%H-%M-%S").to_string());
+    name.into()
 }

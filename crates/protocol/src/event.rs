@@ -3,6 +3,7 @@
 //! Status updates are not here: they differ per subscription and have their own path ([`crate::status`]).
 //! Source: document 1 *Events*, wire/1-core.md section 5.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -12,7 +13,7 @@ use serde_json::value::RawValue;
 use crate::announcement::{AnnouncementEntries, AnnouncementId};
 use crate::jobs::{HistoryChange, QueueChange};
 use crate::led::LedStatus;
-use crate::machine::{ProcStatUpdate, Throttled};
+use crate::machine::{ProcStatUpdate, Throttled, UnitState};
 use crate::power::PowerStatus;
 use crate::sensor::SensorUpdate;
 use crate::webcam::WebcamList;
@@ -61,6 +62,8 @@ pub enum Event {
     ProcStatUpdate(Box<ProcStatUpdate>),
     /// The board began or ended to slow its processor down.
     CpuThrottled(Throttled),
+    /// A service of the machine does something else than before, by its name.
+    ServiceStateChanged(BTreeMap<String, UnitState>),
 }
 
 /// Payload of `notify_agent_event` (document 1 *Extensions*, wire/1-core.md section 5).
@@ -168,6 +171,7 @@ impl Event {
             Self::UserLoggedOut(_) => "notify_user_logged_out",
             Self::ProcStatUpdate(_) => "notify_proc_stat_update",
             Self::CpuThrottled(_) => "notify_cpu_throttled",
+            Self::ServiceStateChanged(_) => "notify_service_state_changed",
         }
     }
 
@@ -202,6 +206,7 @@ impl Event {
             Self::UserCreated(user) | Self::UserDeleted(user) | Self::UserLoggedOut(user) => dual::to_vec(&[user]).ok(),
             Self::ProcStatUpdate(update) => dual::to_vec(&[update]).ok(),
             Self::CpuThrottled(throttled) => dual::to_vec(&[throttled]).ok(),
+            Self::ServiceStateChanged(states) => dual::to_vec(&[states]).ok(),
         }
     }
 }

@@ -121,6 +121,8 @@ pub const SOCKET_FILE: Pair = pair("core.sock", "moonraker.sock");
 pub const CONFIG_FILE: Pair = pair("core.conf", "moonraker.conf");
 /// Names of the secrets file in the data folder.
 pub const SECRETS_FILE: Pair = pair("core.secrets", "moonraker.secrets");
+/// Names of the list of services that clients may start and stop, in the data folder.
+pub const ALLOWED_SERVICES_FILE: Pair = pair("core.asvc", "moonraker.asvc");
 /// Names of the service log in `logs/`.
 pub const LOG_FILE: Pair = pair("core.log", "moonraker.log");
 

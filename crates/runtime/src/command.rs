@@ -17,6 +17,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::net::unix::pipe;
 use tokio::time::timeout;
+use zeroize::Zeroizing;
 
 use crate::Secret;
 
@@ -32,7 +33,7 @@ const MAX_COMPLAINT: usize = 500;
 pub struct Command {
     program: PathBuf,
     command: std::process::Command,
-    input: Option<Secret<String>>,
+    input: Option<Secret<Zeroizing<String>>>,
     limit: Duration,
 }
 
@@ -108,7 +109,7 @@ impl Command {
 
     /// What it reads from its standard input; without this it reads nothing.
     #[must_use]
-    pub fn input(mut self, input: Secret<String>) -> Self {
+    pub fn input(mut self, input: Secret<Zeroizing<String>>) -> Self {
         self.command.stdin(Stdio::piped());
         self.input = Some(input);
         self
@@ -157,7 +158,7 @@ impl Command {
 struct Guard(Option<Child>);
 
 impl Guard {
-    async fn talk(&mut self, input: Option<Secret<String>>) -> io::Result<(Vec<u8>, Vec<u8>)> {
+    async fn talk(&mut self, input: Option<Secret<Zeroizing<String>>>) -> io::Result<(Vec<u8>, Vec<u8>)> {
         let Some(child) = &mut self.0 else { return Err(io::ErrorKind::NotConnected.into()) };
         let stdout = child.stdout.take().map(OwnedFd::from);
         let stderr = child.stderr.take().map(OwnedFd::from);
@@ -218,7 +219,8 @@ mod tests {
 
     #[tokio::test]
     async fn outputs_input_and_code_come_through() {
-        let output = sh("cat; echo $LC_ALL; echo no >&2; exit 3").input(Secret::new("secret\n".to_owned())).output().await.unwrap();
+        let output =
+            sh("cat; echo $LC_ALL; echo no >&2; exit 3").input(Secret::new(Zeroizing::new("secret\n".to_owned()))).output().await.unwrap();
         assert_eq!(output, Output { code: Some(3), stdout: "secret\nC\n".into(), stderr: "no\n".into() });
         assert_eq!(sh("echo $0 \"$@\"").args(["a b", "$(id)"]).text().await.unwrap(), "a b $(id)\n");
         assert_eq!(sh("echo bad >&2; exit 1").text().await.unwrap_err().to_string(), "sh ended with code 1: bad");
@@ -237,7 +239,7 @@ mod tests {
 
     #[tokio::test]
     async fn input_that_nobody_reads_is_no_fault() {
-        let input = Secret::new("x".repeat(1 << 20));
+        let input = Secret::new(Zeroizing::new("x".repeat(1 << 20)));
         assert_eq!(sh("exec <&-; echo done").input(input).text().await.unwrap(), "done\n");
     }
 }

@@ -58,6 +58,8 @@ pub struct Parts {
     pub directories: Directories,
     /// Rolls over our own log.
     pub roll_over: RollOver,
+    /// Rolls over the log of the firmware host.
+    pub roll_over_firmware: RollOver,
     /// Asks for a restart after the answer.
     pub restart: Restart,
     /// Lets somebody in who shows a credential.
@@ -169,9 +171,7 @@ impl Administration {
         }
         match application {
             LogApplication::Core => (self.parts.roll_over)().await.map_err(ApiError::bad_request),
-            LogApplication::Firmware => {
-                Err(ApiError::bad_request("The system service of the firmware host is not known, so its log cannot be rolled over"))
-            }
+            LogApplication::Firmware => (self.parts.roll_over_firmware)().await.map_err(ApiError::bad_request),
         }
     }
 }

@@ -138,6 +138,7 @@ mod tests {
             failed_components: Arc::default(),
             directories: Box::new(Vec::new),
             roll_over: Arc::new(|| Box::pin(async { Ok(()) })),
+            roll_over_firmware: Arc::new(|| Box::pin(async { Ok(()) })),
             restart: Box::new(|| {}),
             authenticate: Box::new(authenticate),
             config: ConfigReport { config: Value::Null, orig: Value::Null, files: Vec::new() },

@@ -1,4 +1,4 @@
-//! The host machine: statistics, information.
+//! The host machine: statistics, information, services, devices.
 
 use serde_json::{Value, json};
 
@@ -25,6 +25,42 @@ async fn the_report_holds_samples_and_counts_connections() {
     let report = wait::until("two samples", look, |report| report["moonraker_stats"].as_array().unwrap().len() > 1).await;
     assert_eq!((&report["throttled_state"], &report["websocket_connections"]), (&Value::Null, &json!(1)));
     assert!(report["system_uptime"].as_f64() > Some(1.0) && report["core_stats"] == report["moonraker_stats"], "{report}");
+}
+
+#[tokio::test]
+async fn services_that_are_not_allowed_are_refused_and_the_server_restarts_itself() {
+    let server = TestServer::builder().without_printer().config("[machine]\nprovider: none").start().await;
+    let http = server.http();
+    let post = |path: &'static str, service: &'static str| async move { http.post_json(path, &json!({"service": service})).await.error() };
+    assert_eq!(post("/machine/services/stop", "sshd").await, (400, "Service 'sshd' is not in the list of allowed services".to_owned()));
+    assert_eq!(post("/machine/services/start", "crowsnest").await, (400, "Service 'crowsnest' is not installed".to_owned()));
+    assert!(post("/machine/services/start", "--now").await.1.contains("'service'"));
+    assert!(http.post_json("/machine/reboot", &json!({})).await.error().1.contains("provider is none"));
+    assert!(server.path("core.asvc").is_file() && http.get("/server/files/config/core.asvc").await.status == 404);
+    let mut ws = server.ws().await;
+    assert_eq!(ws.ok("machine.services.restart", json!({"service": "moonraker"})).await, "ok");
+    ws.closed().await;
+}
+
+#[tokio::test]
+async fn the_server_starts_whether_or_not_there_is_a_bus() {
+    let server = TestServer::builder().without_printer().config("[machine]\nprovider: systemd_dbus").start().await;
+    let info = server.http().get("/machine/system_info").await.result();
+    assert_eq!(info["system_info"]["provider"], "systemd_dbus");
+    let sudo = server.http().get("/machine/sudo/info").await.result();
+    assert!(sudo["sudo_access"].is_null() && !sudo["linux_user"].as_str().unwrap().is_empty(), "{sudo}");
+    assert_eq!(server.http().post_json("/machine/sudo/password", &json!({"password": ""})).await.status, 400);
+}
+
+#[tokio::test]
+async fn devices_are_listed() {
+    let server = TestServer::without_printer().await;
+    for (kind, member) in [("usb", "usb_devices"), ("serial", "serial_devices"), ("video", "v4l2_devices")] {
+        let answer = server.http().get(&format!("/machine/peripherals/{kind}")).await.result();
+        assert!(answer[member].is_array(), "{answer}");
+    }
+    let (status, message) = server.http().get("/machine/peripherals/canbus?interface=nocan9").await.error();
+    assert!(status == 500 && message.starts_with("CAN interface 'nocan9': "), "{message}");
 }
 
 #[tokio::test]

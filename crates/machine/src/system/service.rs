@@ -22,9 +22,8 @@ use crate::Roots;
 /// Age at which the list of interfaces is read anew.
 const INTERFACES_FOR: Duration = Duration::from_secs(10);
 
-/// Names of the services when they cannot be found out.
-const DEFAULT_CORE: &str = "moonraker";
-const DEFAULT_FIRMWARE: &str = "klipper";
+/// Name of the service of this server when it cannot be found out.
+pub(crate) const DEFAULT_CORE: &str = "moonraker";
 
 /// *System Info* of document 1.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -89,11 +88,10 @@ impl System {
         Self { roots, fixed: OnceCell::new(), interfaces: Mutex::new(None) }
     }
 
-    pub(crate) async fn info(&self, services: KnownServices, virtualization: Virtualization) -> SystemInfo {
+    pub(crate) async fn info(&self, services: KnownServices, virtualization: Virtualization, firmware: String) -> SystemInfo {
         let fixed = self.fixed().await;
         let Interfaces { network, canbus } = self.interfaces().await;
         let core = fixed.own_unit.clone().unwrap_or_else(|| DEFAULT_CORE.to_owned());
-        let firmware = DEFAULT_FIRMWARE.to_owned();
         SystemInfo {
             python: fixed.python.clone(),
             cpu_info: fixed.cpu.clone(),
@@ -107,6 +105,11 @@ impl System {
             service_state: services.states,
             instance_ids: InstanceIds { core: core.clone(), moonraker: core, firmware: firmware.clone(), klipper: firmware },
         }
+    }
+
+    /// The service that runs this process, if it is one.
+    pub(crate) async fn own_unit(&self) -> Option<String> {
+        self.fixed().await.own_unit.clone()
     }
 
     async fn fixed(&self) -> &Fixed {

@@ -1,5 +1,6 @@
 //! Whether the machine is a real one, a virtual one or a container.
 
+use runtime::command::Command;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -27,6 +28,19 @@ impl Virtualization {
 
     pub(crate) fn unknown() -> Self {
         Self { virt_type: "unknown", virt_identifier: "unknown".to_owned() }
+    }
+
+    pub(crate) fn is_container(&self) -> bool {
+        self.virt_type == "container"
+    }
+
+    /// As systemd's own tool sees it.
+    pub(crate) async fn detected() -> Self {
+        // It says "none" for a real machine, and ends with a code other than 0.
+        match Command::new("systemd-detect-virt").output().await {
+            Ok(output) if !output.stdout.trim().is_empty() => Self::named(output.stdout.trim()),
+            _ => Self::unknown(),
+        }
     }
 
     /// From what the first process is; none when it does not look like that of a container.

@@ -147,7 +147,9 @@ impl ConfigFile {
         let fixed = format!("[server]\nhost: 127.0.0.1\nport: {port}\nfwhost_uds_address: {{data_path}}/comms/firmware.sock\n");
         // Tests ask nobody outside of this machine.
         let feeds = if server.contains("[announcements]") { "" } else { "[announcements]\nenable_remote_feeds: false\n" };
-        format!("{fixed}{server}\n{authorization}\n{feeds}")
+        // Nor may they switch off the machine that they run on.
+        let machine = if server.contains("[machine]") { "" } else { "[machine]\nprovider: none\n" };
+        format!("{fixed}{server}\n{authorization}\n{feeds}{machine}")
     }
 }
 

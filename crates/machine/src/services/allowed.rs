@@ -1,0 +1,118 @@
+//! Which services clients may start and stop: those of the allowed-services file, and instances of the applications themselves.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use protocol::vocabulary::ALLOWED_SERVICES_FILE;
+
+/// Written when there is no file yet.
+const DEFAULTS: &[&str] = &[
+    "klipper_mcu",
+    "webcamd",
+    "MoonCord",
+    "KlipperScreen",
+    "moonraker-telegram-bot",
+    "moonraker-obico",
+    "sonar",
+    "crowsnest",
+    "octoeverywhere",
+    "ratos-configurator",
+];
+
+/// Applications whose instances (`klipper`, `klipper-2`, `klipper_2`) need no entry.
+const APPLICATIONS: &[&str] = &["klipper", "moonraker", "bowsprit"];
+
+/// Lines of the file that are read.
+const MAX_ENTRIES: usize = 1000;
+/// Longest name of a service, as systemd has it.
+const MAX_NAME: usize = 255;
+
+/// The services that clients may touch.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Allowed(BTreeSet<String>);
+
+impl Allowed {
+    /// Reads the file in the data folder, under either of its names; writes it when it is missing.
+    pub(crate) fn load(data: &Path) -> (Self, Option<String>) {
+        let names = [ALLOWED_SERVICES_FILE.neutral, ALLOWED_SERVICES_FILE.upstream];
+        for path in names.map(|name| data.join(name)) {
+            match fs::read_to_string(&path) {
+                Ok(text) => return (Self::parse(&text), None),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                Err(error) => {
+                    return (Self::default(), Some(format!("The list of allowed services {} cannot be read: {error}", path.display())));
+                }
+            }
+        }
+        let text = DEFAULTS.join("\n") + "\n";
+        let path = data.join(names[0]);
+        let warning = fs::write(&path, &text)
+            .err()
+            .map(|error| format!("The list of allowed services {} cannot be written: {error}", path.display()));
+        (Self::parse(&text), warning)
+    }
+
+    fn parse(text: &str) -> Self {
+        let names = text.lines().map(|line| bare(line.trim())).filter(|name| is_name(name));
+        Self(names.take(MAX_ENTRIES).map(str::to_owned).collect())
+    }
+
+    /// True when clients may touch this service (named without its ending).
+    pub(crate) fn has(&self, name: &str) -> bool {
+        self.0.contains(name) || is_instance(name)
+    }
+}
+
+/// The name without `.service`.
+pub(crate) fn bare(name: &str) -> &str {
+    name.strip_suffix(".service").unwrap_or(name)
+}
+
+/// True for names that systemd knows; nothing that looks like an option or a path.
+pub(crate) fn is_name(name: &str) -> bool {
+    let characters = |byte: u8| byte.is_ascii_alphanumeric() || b":-_.\\@".contains(&byte);
+    !name.is_empty() && name.len() <= MAX_NAME && !name.starts_with('-') && name.bytes().all(characters)
+}
+
+fn is_instance(name: &str) -> bool {
+    APPLICATIONS.iter().filter_map(|application| name.strip_prefix(application)).any(|rest| {
+        let number = rest.strip_prefix(['-', '_']);
+        rest.is_empty() || number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_file_is_written_once_and_read_under_both_names() {
+        let data = tempfile::tempdir().unwrap();
+        let (allowed, warning) = Allowed::load(data.path());
+        assert!(allowed.has("crowsnest") && warning.is_none() && data.path().join("core.asvc").exists());
+        fs::remove_file(data.path().join("core.asvc")).unwrap();
+        fs::write(data.path().join("moonraker.asvc"), "sonar.service\n\n  my-camera \n--now\n../x\n").unwrap();
+        let (allowed, _) = Allowed::load(data.path());
+        assert_eq!(allowed, Allowed(["my-camera", "sonar"].map(str::to_owned).into()));
+        assert!(!data.path().join("core.asvc").exists());
+    }
+
+    #[test]
+    fn instances_are_allowed_by_whole_names_only() {
+        let allowed = Allowed::default();
+        assert!(["klipper", "klipper-1", "moonraker_22", "bowsprit"].iter().all(|name| allowed.has(name)));
+        let others = ["klipper-", "klipperscreen", "klipper-1x", "moonraker-obico", "xklipper", "klipper1", "", "sshd"];
+        assert!(!others.iter().any(|name| allowed.has(name)));
+    }
+
+    proptest! {
+        #[test]
+        fn no_entry_can_be_an_option_or_a_path(text in ".{0,100}") {
+            let entries = Allowed::parse(&text).0;
+            prop_assert!(entries.iter().all(|name| !name.starts_with('-') && !name.contains(['/', ' ', '\n'])));
+        }
+    }
+}
