@@ -27,6 +27,7 @@ use transport::{BridgeTarget, Gateway};
 use uuid::Uuid;
 
 use crate::data_folder::DataFolder;
+use crate::device_services::DeviceServices;
 use crate::host_paths::HostPaths;
 use crate::instruments::{InstrumentParts, Instruments};
 use crate::jobs::Jobs;
@@ -248,7 +249,8 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         let audit = noting.clone();
         async move { audit.run(stop).await }
     });
-    let parts = power_parts(&host, &connections, &client, mqtt_service.as_deref());
+    let mut parts = power_parts(&host, &connections, &client, mqtt_service.as_deref());
+    parts.services = Some(Arc::new(DeviceServices(machine.clone())));
     let power = open_power(&mut settings, &parts, &warnings);
     let components = Components {
         power: power.clone(),
@@ -486,7 +488,7 @@ fn open_power(settings: &mut Settings, parts: &power::Parts, warnings: &Warnings
     Power::new(devices, parts)
 }
 
-/// What power devices are made of.
+/// What power devices are made of, services of the machine aside.
 pub fn power_parts(host: &FwHost, connections: &Arc<Connections>, client: &outbound::Client, mqtt: Option<&MqttService>) -> power::Parts {
     power::Parts {
         host: host.clone(),

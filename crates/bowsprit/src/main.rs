@@ -8,6 +8,7 @@ mod commands;
 mod contract;
 mod data_folder;
 mod demo;
+mod device_services;
 mod disk;
 mod host_paths;
 mod import;

@@ -120,6 +120,20 @@ impl Machine {
         self.services.act(action, service, own.as_deref()).await
     }
 
+    /// Why this service may not be started and stopped with a device: it is not in the list of allowed services, or it is this server.
+    #[must_use]
+    pub fn refuses_to_bind(&self, service: &str) -> Option<String> {
+        self.services.refuses_to_bind(service)
+    }
+
+    /// Starts or stops a service.
+    ///
+    /// # Errors
+    /// What keeps it from that: not allowed, not installed, no rights, no manager.
+    pub async fn start_or_stop(&self, service: &str, start: bool) -> ApiResult<()> {
+        self.act(if start { Action::Start } else { Action::Stop }, service).await
+    }
+
     /// The service of the firmware host.
     fn firmware_unit(&self) -> String {
         self.firmware_unit_by_process().unwrap_or_else(|| DEFAULT_FIRMWARE.to_owned())

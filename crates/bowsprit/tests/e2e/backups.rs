@@ -65,15 +65,8 @@ async fn what_is_no_backup_changes_nothing() {
     std::fs::write(folder.join("short.db"), &good[..good.len() / 2]).unwrap();
     std::fs::write(folder.join("text.db"), "this is no database").unwrap();
     std::os::unix::fs::symlink("/etc/passwd", folder.join("link.db")).unwrap();
-    let cases = [
-        ("short.db", 400),
-        ("text.db", 400),
-        ("link.db", -32601),
-        ("none.db", -32601),
-        ("../good.db", 400),
-        ("", 400),
-        ("/etc/passwd", 400),
-    ];
+    let cases =
+        [("short.db", 400), ("text.db", 400), ("link.db", 400), ("none.db", 400), ("../good.db", 400), ("", 400), ("/etc/passwd", 400)];
     for (name, code) in cases {
         let error = ws.call("server.database.restore", json!({"filename": name})).await.unwrap_err();
         assert_eq!(error.code, code, "{name}: {}", error.message);

@@ -28,6 +28,9 @@ const LAST_PAUSE: Duration = Duration::from_secs(60);
 /// Time that a question for services waits for the first look at them.
 const FIRST_LOOK: Duration = Duration::from_secs(2);
 
+/// Our own service by its usual name.
+const OWN_NAME: &str = "bowsprit";
+
 /// Restarts this server within its process.
 pub(crate) type RestartSelf = Box<dyn Fn() + Send + Sync>;
 
@@ -187,6 +190,18 @@ impl Services {
         Ok(self.provider.act(action, name).await?)
     }
 
+    /// Why this service may not be started and stopped by other than its owner's direct wish.
+    pub(crate) fn refuses_to_bind(&self, service: &str) -> Option<String> {
+        let name = bare(service);
+        if !is_name(name) {
+            Some("this is no name of a service".to_owned())
+        } else if name == DEFAULT_CORE || name == OWN_NAME {
+            Some("it is this server".to_owned())
+        } else {
+            (!self.allowed.has(name)).then(|| "it is not in the list of allowed services".to_owned())
+        }
+    }
+
     /// True while a service runs or stops.
     pub(crate) fn is_running(&self, name: &str) -> bool {
         self.states.lock().get(name).is_some_and(|state| !["inactive", "failed"].contains(&state.active_state.as_str()))
@@ -336,6 +351,8 @@ mod tests {
         let Bench { services, restarts, fake, .. } = bench(&[]);
         services.take(states(&[]));
         assert!(services.act(Action::Stop, "moonraker", Some("moonraker")).await.is_err());
+        let refused = ["moonraker", "bowsprit.service", "sshd", "-x"].map(|name| services.refuses_to_bind(name).is_some());
+        assert_eq!((refused, services.refuses_to_bind("klipper.service")), ([true; 4], None));
         services.act(Action::Restart, "moonraker.service", None).await.unwrap();
         while restarts.load(Ordering::SeqCst) == 0 {
             tokio::task::yield_now().await;

@@ -61,7 +61,8 @@ impl Maintenance {
     pub(super) async fn restore(&self, name: String) -> Result<Contents, ApiError> {
         let _work = self.work.lock().await;
         self.refuse("restored")?;
-        let source = self.backups.existing(&name)?;
+        // A backup that is not there is a wrong argument here, and a missing thing where it is deleted (wire/1-core.md section 4.3).
+        let source = self.backups.existing(&name).map_err(|error| ApiError::bad_request(error.message))?;
         match self.automatic().await {
             // Then a restore is what helps.
             Err(error @ StoreError::Corrupt(_)) => tracing::warn!(%error, "no backup was made before the restore"),

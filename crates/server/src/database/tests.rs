@@ -213,7 +213,7 @@ async fn what_is_no_backup_is_refused() {
     let client = Client::new();
     client.post("/server/database/backup", json!({"filename": "a.db"})).await.unwrap();
     std::fs::write(client.folder.path().join("backups/text.db"), "not a database").unwrap();
-    for (name, kind) in [("text.db", ErrorKind::BadRequest), ("none.db", ErrorKind::NotFound), ("../test.db", ErrorKind::BadRequest)] {
+    for (name, kind) in [("text.db", ErrorKind::BadRequest), ("none.db", ErrorKind::BadRequest), ("../test.db", ErrorKind::BadRequest)] {
         let error = client.post("/server/database/restore", json!({"filename": name})).await.unwrap_err();
         assert_eq!(error.kind, kind, "{name}: {}", error.message);
     }
