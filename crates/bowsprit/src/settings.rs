@@ -333,11 +333,11 @@ mod tests {
 
     #[test]
     fn bad_values_fall_back_and_are_named() {
-        let (_keep, data, _) = data("[server]\nport: many\nhost: 1.2.3.4\n[power lamp]\ntype: gpio\n");
+        let (_keep, data, _) = data("[server]\nport: many\nhost: 1.2.3.4\n[spoolman]\nserver: http://127.0.0.1:1\n");
         let settings = Settings::load(&data, None);
         assert_eq!((settings.server.port, settings.server.host.as_str()), (7125, "1.2.3.4"));
         assert!(settings.warnings.iter().any(|warning| warning.starts_with("bowsprit.conf:2: [server] port:")), "{:?}", settings.warnings);
-        assert!(settings.warnings.iter().any(|warning| warning.starts_with("Unparsed config section [power lamp]")));
+        assert!(settings.warnings.iter().any(|warning| warning.starts_with("Unparsed config section [spoolman]")));
     }
 
     #[test]

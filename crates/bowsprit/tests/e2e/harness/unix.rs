@@ -6,7 +6,7 @@ use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
 use super::rpc::{Channel, Rpc};
-use super::wait::within;
+use super::wait::until;
 
 const ETX: u8 = 0x03;
 
@@ -18,7 +18,9 @@ pub(crate) type Unix = Rpc<Etx>;
 
 impl Unix {
     pub(crate) async fn connect(path: &Path) -> Self {
-        let stream = within("unix socket", UnixStream::connect(path)).await.unwrap();
+        // A server that restarts has none for a moment.
+        let connect = || async { UnixStream::connect(path).await.ok() };
+        let stream = until("unix socket", connect, Option::is_some).await.unwrap();
         Rpc::over(Etx(BufReader::new(stream)))
     }
 }
