@@ -251,9 +251,10 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     });
     let mut parts = power_parts(&host, &connections, &client, mqtt_service.as_deref());
     parts.services = Some(Arc::new(DeviceServices(machine.clone())));
+    let has_power = !settings.power.is_empty();
     let power = open_power(&mut settings, &parts, &warnings);
     let components = Components {
-        power: power.clone(),
+        power: has_power.then(|| power.clone()),
         mqtt: mqtt_service,
         administration,
         printer,
@@ -322,7 +323,8 @@ pub struct Components {
     pub agents: Arc<Agents>,
     pub webcams: Arc<Webcams>,
     /// When it is configured.
-    pub power: Arc<Power>,
+    /// Absent without devices, as other groups that nobody configured.
+    pub power: Option<Arc<Power>>,
     pub mqtt: Option<Arc<MqttService>>,
     pub audit: Arc<AuditLog>,
     pub accounts: Arc<Accounts>,
@@ -345,7 +347,9 @@ impl Components {
         self.machine.register(&mut registry);
         self.agents.register(&mut registry);
         self.webcams.register(&mut registry);
-        self.power.register(&mut registry);
+        if let Some(power) = &self.power {
+            power.register(&mut registry);
+        }
         if let Some(mqtt) = &self.mqtt {
             mqtt.register(&mut registry);
         }

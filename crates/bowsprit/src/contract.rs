@@ -86,7 +86,7 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
         machine,
         agents,
         webcams,
-        power,
+        power: Some(power),
         mqtt,
         audit,
         accounts,

@@ -20,6 +20,9 @@ const AUTHORIZATION: &str = "[authorization]\ntrusted_clients:\n    192.168.7.0/
 /// Sections without which groups of operations would not exist.
 const OPTIONAL: &str = "[mqtt]\naddress: 127.0.0.1\nport: 9\n";
 const INSTRUMENTS: &str = "
+[power lamp]
+type: tasmota
+address: 127.0.0.1:9
 [led desk]
 address: 127.0.0.1
 port: 9

@@ -27,6 +27,15 @@ async fn switched(web: &Web, turn: &str) {
 }
 
 #[tokio::test]
+async fn without_devices_the_group_is_absent() {
+    let server = TestServer::without_printer().await;
+    assert_eq!(server.http().get("/machine/device_power/devices").await.status, 404);
+    let error = server.ws().await.call("machine.device_power.devices", json!({})).await.unwrap_err();
+    assert_eq!(error.code, -32601);
+    assert!(!server.info().await["components"].as_array().unwrap().contains(&json!("power")));
+}
+
+#[tokio::test]
 async fn a_device_is_listed_asked_and_switched() {
     let web = Web::start().await;
     relay(&web, false);
