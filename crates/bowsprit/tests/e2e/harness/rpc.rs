@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 use super::wait::within;
 
+/// Told each second, whatever a test does.
+pub(crate) const STATISTICS: &str = "notify_proc_stat_update";
+
 /// What carries documents: a websocket, the unix socket.
 pub(crate) trait Channel {
     /// Sends one document.
@@ -110,12 +113,9 @@ impl<C: Channel> Rpc<C> {
         self.notified_where("notify_status_update", |params| params.pointer(&pointer).is_some_and(|seen| seen == value)).await;
     }
 
-    /// The next message, whatever it is.
+    /// The next message, whatever it is, but for the statistics that come each second.
     pub(crate) async fn next(&mut self) -> Value {
-        if let Some(kept) = self.kept.pop_front() {
-            return kept;
-        }
-        self.read("any message").await
+        self.wait_for("any message", |message| message["method"] != STATISTICS).await
     }
 
     /// True when a kept message or one that comes before the answer to a call made now is such a notification.

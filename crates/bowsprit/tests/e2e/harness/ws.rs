@@ -10,7 +10,7 @@ use tokio_tungstenite::tungstenite::protocol::CloseFrame;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::{Bytes, Error, Message};
 
-use super::rpc::{Channel, Rpc};
+use super::rpc::{Channel, Rpc, STATISTICS};
 use super::wait::within;
 
 /// The channel.
@@ -50,11 +50,14 @@ impl Frames {
         within("send", self.stream.send(message)).await
     }
 
-    /// The next frame of any kind.
+    /// The next frame of any kind, but for the statistics that come each second.
     pub(crate) async fn next_frame(&mut self) -> Option<Message> {
-        match within("a frame", self.stream.next()).await {
-            Some(Ok(message)) => Some(message),
-            _ => None,
+        loop {
+            match within("a frame", self.stream.next()).await {
+                Some(Ok(Message::Text(text))) if text.contains(STATISTICS) => {}
+                Some(Ok(message)) => return Some(message),
+                _ => return None,
+            }
         }
     }
 
