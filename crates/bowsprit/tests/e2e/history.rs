@@ -20,7 +20,7 @@ pub(crate) async fn finished(server: &TestServer, count: usize) -> Vec<Value> {
     until("finished records", || records(server), over).await
 }
 
-async fn in_progress(server: &TestServer) -> Value {
+pub(crate) async fn in_progress(server: &TestServer) -> Value {
     let open = |jobs: &Vec<Value>| jobs.last().is_some_and(|job| job["status"] == "in_progress");
     until("a record in progress", || records(server), open).await.pop().unwrap()
 }

@@ -6,7 +6,7 @@ use simulator::PrintState;
 use crate::harness::printer::{failing_job, job, long_job};
 use crate::harness::wait::until;
 use crate::harness::{Form, TestServer, within};
-use crate::history::{finished, print};
+use crate::history::{finished, in_progress, print};
 
 async fn status(server: &TestServer) -> Value {
     server.http().get("/server/job_queue/status").await.result()
@@ -175,4 +175,81 @@ async fn the_next_job_waits_for_a_clear_bed() {
     assert_eq!((names(&waiting), &waiting["queue_state"]), (vec!["b.gcode"], &json!("ready")));
     server.http().post("/server/job_queue/bed_clear").await.result();
     finished(&server, 2).await;
+}
+
+#[tokio::test]
+async fn transition_gcode_that_fails_pauses_the_queue_and_starts_nothing() {
+    let config = "[job_queue]\nautomatic_transition: true\njob_transition_gcode:\n  M117 sweeping\n  G1 X9999\n";
+    let server = with_files(config).await;
+    add(&server, "a.gcode,b.gcode").await;
+    server.http().post("/server/job_queue/start").await.result();
+    finished(&server, 1).await;
+    let kept = in_state(&server, "paused", 1).await;
+    assert_eq!(names(&kept), ["b.gcode"], "the job that could not follow stays first");
+    assert_eq!(finished(&server, 1).await.len(), 1);
+    // Somebody looked: a start by hand goes without the transition.
+    server.http().post("/server/job_queue/start").await.result();
+    assert_eq!(finished(&server, 2).await[1]["filename"], "b.gcode");
+    in_state(&server, "paused", 0).await;
+}
+
+#[tokio::test]
+async fn a_pause_during_the_delay_takes_the_load_back() {
+    let server = with_files("[job_queue]\nautomatic_transition: true\njob_transition_delay: 600\n").await;
+    add(&server, "a.gcode,b.gcode,c.gcode").await;
+    server.http().post("/server/job_queue/start").await.result();
+    finished(&server, 1).await;
+    in_state(&server, "loading", 2).await;
+    // What happens meanwhile changes the order, not the state; a start finds a load under way.
+    let last = status(&server).await["queued_jobs"][1]["job_id"].as_str().unwrap().to_owned();
+    let jumped = server.http().post(&format!("/server/job_queue/jump?job_id={last}")).await.result();
+    assert_eq!((names(&jumped), &jumped["queue_state"]), (vec!["c.gcode", "b.gcode"], &json!("loading")));
+    assert_eq!(server.http().post("/server/job_queue/start").await.result()["queue_state"], "loading");
+    assert_eq!(server.http().post("/server/job_queue/pause").await.result()["queue_state"], "paused");
+    // The pause is remembered: a print that somebody starts and jobs that are added do not wake the queue.
+    print(&server, "a.gcode").await;
+    add(&server, "a.gcode").await;
+    finished(&server, 2).await;
+    assert_eq!(names(&in_state(&server, "paused", 3).await), ["c.gcode", "b.gcode", "a.gcode"]);
+    server.http().post("/server/job_queue/start").await.result();
+    assert_eq!(finished(&server, 3).await[2]["filename"], "c.gcode");
+}
+
+#[tokio::test]
+async fn a_cancelled_or_lost_job_pauses_the_queue() {
+    let mut server = with_files("[job_queue]\nautomatic_transition: true\n").await;
+    add(&server, "long.gcode,a.gcode,b.gcode").await;
+    server.http().post("/server/job_queue/start").await.result();
+    in_state(&server, "ready", 2).await;
+    for verb in ["pause", "resume", "pause"] {
+        server.http().post(&format!("/printer/print/{verb}")).await.result();
+    }
+    assert_eq!(status(&server).await["queue_state"], "ready", "a paused print is still a print");
+    server.http().post("/printer/print/cancel").await.result();
+    assert_eq!(names(&in_state(&server, "paused", 2).await), ["a.gcode", "b.gcode"]);
+    assert_eq!(finished(&server, 1).await[0]["status"], "cancelled");
+    // A shutdown pauses too, and the job that was lost does not come back.
+    add(&server, "long.gcode").await;
+    let long = status(&server).await["queued_jobs"][2]["job_id"].as_str().unwrap().to_owned();
+    server.http().post(&format!("/server/job_queue/jump?job_id={long}")).await.result();
+    server.http().post("/server/job_queue/start").await.result();
+    in_state(&server, "ready", 2).await;
+    in_progress(&server).await;
+    server.http().post("/printer/emergency_stop").await.result();
+    assert_eq!(names(&in_state(&server, "paused", 2).await), ["a.gcode", "b.gcode"]);
+    assert_eq!(finished(&server, 2).await[1]["status"], "klippy_shutdown");
+    server.restart().await;
+    assert_eq!(names(&status(&server).await), ["a.gcode", "b.gcode"]);
+}
+
+#[tokio::test]
+async fn a_file_replaced_while_it_waits_is_printed_as_it_is_now() {
+    let server = with_files("").await;
+    add(&server, "a.gcode").await;
+    server.upload("a.gcode", &job(4)).await;
+    server.http().post("/server/job_queue/start").await.result();
+    let printed = finished(&server, 1).await;
+    assert_eq!((&printed[0]["status"], &printed[0]["exists"]), (&json!("completed"), &json!(true)));
+    let size = server.http().get("/server/files/metadata?filename=a.gcode").await.result()["size"].clone();
+    assert_eq!(printed[0]["metadata"]["size"], size);
 }

@@ -1,5 +1,7 @@
 //! Metadata as clients ask for it.
 
+use std::collections::HashMap;
+use std::fs;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,14 +10,42 @@ use protocol::event::FilelistChange;
 
 use super::{Files, blocking};
 use crate::kind;
-use crate::library::{Need, RootPath};
+use crate::library::{Library, Need, RootPath};
 use crate::metadata::{Ask, FileMetadata, OBJECTS_TIME_LIMIT, Record, Stamp, ThumbnailDetails, follow};
 use crate::path::RelPath;
 use crate::refusal::Refusal;
-use crate::root::GCODES;
+use crate::root::{GCODES, Permissions};
 
 /// Seconds within which two times of modification are the same: programs round them differently.
 const SAME_TIME: f64 = 0.01;
+
+/// Looks at many gcode files and resolves every folder once: what a list of jobs costs is mostly this.
+struct Glance<'a> {
+    library: &'a Library,
+    folders: HashMap<RelPath, Option<RootPath>>,
+}
+
+impl<'a> Glance<'a> {
+    fn new(library: &'a Library) -> Self {
+        Self { library, folders: HashMap::new() }
+    }
+
+    /// The file as it is now, when it is one that may be read.
+    fn at(&mut self, filename: &str) -> Option<fs::Metadata> {
+        let path = RelPath::parse(filename).ok()?;
+        let library = self.library;
+        let resolve = |path: RelPath| library.resolve(GCODES, path, Need::Read).ok();
+        let folder = self.folders.entry(path.parent()).or_insert_with_key(|folder| resolve(folder.clone())).as_ref()?;
+        let entry = folder.real.join(path.name());
+        if library.permissions(&folder.root, &entry) == Permissions::Nothing {
+            return None;
+        }
+        let found = fs::symlink_metadata(&entry).ok()?;
+        // A link may lead out of the root.
+        let found = if found.is_symlink() { fs::metadata(resolve(path)?.real).ok()? } else { found };
+        found.is_file().then_some(found)
+    }
+}
 
 impl Files {
     /// The metadata of a gcode file, named relative to `gcodes`. A file that changed since its scan, or has none yet, is scanned first.
@@ -101,9 +131,9 @@ impl Files {
     pub async fn unchanged(self: &Arc<Self>, list: Vec<(String, Option<u64>, Option<f64>)>) -> Vec<bool> {
         let (files, count) = (self.clone(), list.len());
         let looked = blocking(move || {
-            let is_same = |(filename, size, modified): &(String, Option<u64>, Option<f64>)| {
-                let path = files.gcode_path(filename).ok()?;
-                let found = std::fs::metadata(path.real).ok().filter(std::fs::Metadata::is_file)?;
+            let mut glance = Glance::new(&files.library);
+            let mut is_same = |(filename, size, modified): &(String, Option<u64>, Option<f64>)| {
+                let found = glance.at(filename)?;
                 let time = found.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs_f64();
                 Some(size.is_none_or(|size| size == found.len()) && modified.is_none_or(|before| (before - time).abs() < SAME_TIME))
             };
@@ -142,7 +172,7 @@ impl Files {
         let files = self.clone();
         blocking(move || {
             let path = files.gcode_path(&filename)?;
-            let Ok(now) = std::fs::metadata(&path.real) else {
+            let Ok(now) = fs::metadata(&path.real) else {
                 return Err(ApiError::not_found(format!("Metadata not available for <{filename}>")));
             };
             let record = files.metadata.get(&path.relative).filter(|record| record.stamp == Stamp::of(&now));

@@ -71,3 +71,36 @@ fn options_are_read_under_their_public_names() {
     assert!(!options.enable_config_write_access);
     assert_eq!(options.link_targets, Some(vec![PathBuf::from("/media"), PathBuf::from("/data/shared")]));
 }
+
+#[tokio::test]
+async fn files_of_jobs_are_looked_at_as_every_other_request_sees_them() {
+    let bench = Bench::new();
+    for file in ["gcodes/a.gcode", "gcodes/deep/down/a.gcode", "gcodes/.git/a.gcode", "outside/a.gcode"] {
+        bench.write(file, "G28\n");
+    }
+    bench.link("gcodes/inside.gcode", bench.path("gcodes/deep/down/a.gcode"));
+    bench.link("gcodes/outside.gcode", bench.path("outside/a.gcode"));
+    bench.link("gcodes/folder", bench.path("outside"));
+    let modified = |path: &str| {
+        let time = std::fs::metadata(bench.path(path)).unwrap().modified().unwrap();
+        time.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64()
+    };
+    let same = Some(modified("gcodes/a.gcode"));
+    for (file, size, modified, expected) in [
+        ("a.gcode", Some(4), same, true),
+        ("a.gcode", None, None, true),
+        ("a.gcode", Some(5), same, false),
+        ("a.gcode", Some(4), same.map(|time| time + 1.0), false),
+        ("deep/down/a.gcode", Some(4), None, true),
+        ("deep/down", None, None, false),
+        ("", None, None, false),
+        ("none/a.gcode", None, None, false),
+        (".git/a.gcode", None, None, false),
+        ("inside.gcode", Some(4), None, true),
+        ("outside.gcode", None, None, false),
+        ("folder/a.gcode", None, None, false),
+        ("../outside/a.gcode", None, None, false),
+    ] {
+        assert_eq!(bench.files.unchanged(vec![(file.to_owned(), size, modified)]).await, [expected], "{file} {size:?} {modified:?}");
+    }
+}
