@@ -7,8 +7,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use access::{Accounts, AuditLog, Directory, Gate, LdapDirectory};
+use devices::button;
 use devices::gpio::Gpio;
 use devices::power::{self, Power};
+use devices::script::Scripts;
 use files::{Files, FilesSettings, Log, Transfer};
 use fwhost::{FwHost, HostEvent};
 use integrations::{Agents, Announcements, MqttService, Webcams, announcements};
@@ -163,8 +165,17 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         None
     });
     let mqtt_service = mqtt.as_ref().map(|mqtt| mqtt.service.clone());
-    let made_of =
-        InstrumentParts { host: &host, connections: &connections, client: &client, history: &jobs.history, mqtt: mqtt_service.clone() };
+    let (gpio, scripts) = (Gpio::default(), Scripts::new(supervisor.stop_token().clone()));
+    let made_of = InstrumentParts {
+        host: &host,
+        connections: &connections,
+        client: &client,
+        history: &jobs.history,
+        mqtt: mqtt_service.clone(),
+        gpio: &gpio,
+        scripts: &scripts,
+        warn: notice(&warnings),
+    };
     let instruments = Arc::new(Instruments::new(&settings.instruments, made_of));
     instruments.warnings.iter().for_each(|warning| warnings.add(warning));
 
@@ -249,7 +260,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         let audit = noting.clone();
         async move { audit.run(stop).await }
     });
-    let mut parts = power_parts(&host, &connections, &client, mqtt_service.as_deref());
+    let mut parts = power_parts(&host, &connections, &client, mqtt_service.as_deref(), &gpio);
     parts.services = Some(Arc::new(DeviceServices(machine.clone())));
     let has_power = !settings.power.is_empty();
     let power = open_power(&mut settings, &parts, &warnings);
@@ -285,6 +296,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         stop: supervisor.stop_token().clone(),
         page: crate::page::page(),
     });
+    scripts.connect(&gateway.dispatcher);
     client.set_own_port(listen(&gateway, &supervisor, &settings, environment, &warnings)?);
     for warning in warnings.texts() {
         tracing::warn!("{warning}");
@@ -492,14 +504,29 @@ fn open_power(settings: &mut Settings, parts: &power::Parts, warnings: &Warnings
     Power::new(devices, parts)
 }
 
+/// Shows what is wrong with a part of the server for as long as it is.
+fn notice(warnings: &Warnings) -> button::Warn {
+    let warnings = warnings.clone();
+    Arc::new(move |part, fault| match fault {
+        Some(text) => warnings.set(part, text),
+        None => warnings.clear(part),
+    })
+}
+
 /// What power devices are made of, services of the machine aside.
-pub fn power_parts(host: &FwHost, connections: &Arc<Connections>, client: &outbound::Client, mqtt: Option<&MqttService>) -> power::Parts {
+pub fn power_parts(
+    host: &FwHost,
+    connections: &Arc<Connections>,
+    client: &outbound::Client,
+    mqtt: Option<&MqttService>,
+    gpio: &Gpio,
+) -> power::Parts {
     power::Parts {
         host: host.clone(),
         connections: connections.clone(),
         client: client.clone(),
         mqtt: mqtt.map(|mqtt| (mqtt.client.clone(), mqtt.default_qos)),
-        gpio: Gpio::default(),
+        gpio: gpio.clone(),
         services: None,
     }
 }
@@ -605,6 +632,20 @@ mod tests {
         let usual = targets("moonraker.conf", "[server]\n");
         assert!(usual.contains(&PathBuf::from("/media")) && usual.contains(&PathBuf::from("/mnt")) && !usual.contains(&PathBuf::from("/")));
         assert_eq!(targets("moonraker.conf", "[server]\n[file_manager]\nlink_targets:\n  /srv\n"), [PathBuf::from("/srv")]);
+    }
+
+    #[tokio::test]
+    async fn methods_that_templates_in_the_documentation_call_exist() {
+        let operations = scratch_operations();
+        let mut seen = 0;
+        for page in [include_str!("../../../docs/buttons.md"), include_str!("../../../docs/templates.md")] {
+            for rest in page.split("call_method(\"").skip(1) {
+                let method = rest.split('"').next().unwrap();
+                assert!(operations.method(method).is_some(), "{method}");
+                seen += 1;
+            }
+        }
+        assert!(seen > 5);
     }
 
     #[tokio::test]

@@ -3,13 +3,16 @@
 use std::sync::Arc;
 
 use access::AuditLog;
+use devices::gpio::Gpio;
 use devices::power::Power;
+use devices::script::Scripts;
 use fwhost::FwHost;
 use integrations::{Agents, Announcements, MqttService, Webcams};
 use machine::{Machine, Roots};
 use outbound::mqtt::{Mqtt, MqttOptions, Qos};
 use printer::Printer;
 use rpc::{Connections, Operations};
+use runtime::StopToken;
 use server::{Administration, Database, DatabaseParts, Parts, Warnings};
 use store::{Namespaces, Store};
 
@@ -69,9 +72,19 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
             warnings: Warnings::default(),
         },
     );
-    let made_of = InstrumentParts { host: &host, connections: &connections, client: &client, history: &jobs.history, mqtt: None };
+    let gpio = Gpio::default();
+    let made_of = InstrumentParts {
+        host: &host,
+        connections: &connections,
+        client: &client,
+        history: &jobs.history,
+        mqtt: None,
+        gpio: &gpio,
+        scripts: &Scripts::new(StopToken::new()),
+        warn: Arc::new(|_, _| {}),
+    };
     let instruments = Arc::new(Instruments::new(&settings.instruments, made_of).complete());
-    let power = Power::new(Vec::new(), &build::power_parts(&host, &connections, &client, None));
+    let power = Power::new(Vec::new(), &build::power_parts(&host, &connections, &client, None, &gpio));
     let webcams = Webcams::new(Vec::new(), namespaces.clone(), connections.clone(), client);
     let administration = Administration::new(host, connections, Warnings::default(), parts);
     let audit = AuditLog::new(store);

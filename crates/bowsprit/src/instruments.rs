@@ -1,8 +1,11 @@
-//! LED strips and sensors, wired to the rest.
+//! LED strips, sensors and buttons, wired to the rest.
 
 use std::sync::Arc;
 
+use devices::button::{self, Buttons};
+use devices::gpio::Gpio;
 use devices::led::LedStrips;
+use devices::script::Scripts;
 use devices::sensor::{HistoryFields, Initial, Report, Sensors};
 use devices::settings::InstrumentSettings;
 use fwhost::FwHost;
@@ -25,12 +28,19 @@ pub struct InstrumentParts<'a> {
     pub history: &'a Arc<History>,
     /// Where sensors listen; none when no broker is configured.
     pub mqtt: Option<Arc<MqttService>>,
+    /// Where lines of buttons come from.
+    pub gpio: &'a Gpio,
+    /// Renders templates of buttons.
+    pub scripts: &'a Arc<Scripts>,
+    /// Told of buttons that cannot be used.
+    pub warn: button::Warn,
 }
 
 /// All of them.
 pub struct Instruments {
     strips: Arc<LedStrips>,
     sensors: Arc<Sensors>,
+    buttons: Buttons,
     mqtt: Option<Arc<MqttService>>,
     /// Operations are declared also when nothing is configured: for the contract.
     is_complete: bool,
@@ -48,7 +58,16 @@ impl Instruments {
         };
         let warnings = lost.iter().map(|sensor| format!("[sensor {}] needs a section [mqtt]; it is left out.", sensor.id)).collect();
         let sensors = Sensors::new(sensors.to_vec(), parts.connections, &Fields(parts.history));
-        Self { strips, sensors, mqtt: parts.mqtt, is_complete: false, warnings }
+        let buttons = Buttons::new(
+            settings.buttons.clone(),
+            button::Parts {
+                gpio: parts.gpio.clone(),
+                scripts: parts.scripts.clone(),
+                connections: parts.connections.clone(),
+                warn: parts.warn,
+            },
+        );
+        Self { strips, sensors, buttons, mqtt: parts.mqtt, is_complete: false, warnings }
     }
 
     /// With the operations of everything that could be configured.
@@ -60,7 +79,8 @@ impl Instruments {
     pub fn components(&self) -> Vec<&'static str> {
         let strips = (!self.strips.is_empty()).then_some(["led", "wled"]);
         let sensors = (!self.sensors.is_empty()).then_some("sensor");
-        strips.into_iter().flatten().chain(sensors).collect()
+        let buttons = (!self.buttons.is_empty()).then_some("button");
+        strips.into_iter().flatten().chain(sensors).chain(buttons).collect()
     }
 
     /// Declares the operations of those that are configured.
@@ -76,6 +96,7 @@ impl Instruments {
     /// Lets them work.
     pub fn start(&self, supervisor: &Supervisor) {
         self.strips.start(supervisor);
+        self.buttons.start(supervisor);
         if let Some(mqtt) = &self.mqtt {
             self.sensors.start(supervisor, &mqtt.client, mqtt.default_qos);
         }

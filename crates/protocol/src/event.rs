@@ -11,6 +11,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 
 use crate::announcement::{AnnouncementEntries, AnnouncementId};
+use crate::button::ButtonEvent;
 use crate::jobs::{HistoryChange, QueueChange};
 use crate::led::LedStatus;
 use crate::machine::{ProcStatUpdate, Throttled, UnitState};
@@ -52,6 +53,8 @@ pub enum Event {
     PowerChanged(PowerStatus),
     /// Numbers of sensors changed: all present ones of these sensors.
     SensorUpdate(SensorUpdate),
+    /// The template of a button has something to say.
+    Button(Box<ButtonEvent>),
     /// A user was created.
     UserCreated(UserName),
     /// A user was deleted; the user's connections are strangers' now.
@@ -166,6 +169,7 @@ impl Event {
             Self::LedChanged(_) => "notify_led_changed",
             Self::PowerChanged(_) => "notify_power_changed",
             Self::SensorUpdate(_) => "notify_sensor_update",
+            Self::Button(_) => "notify_button_event",
             Self::UserCreated(_) => "notify_user_created",
             Self::UserDeleted(_) => "notify_user_deleted",
             Self::UserLoggedOut(_) => "notify_user_logged_out",
@@ -203,6 +207,8 @@ impl Event {
             Self::PowerChanged(status) => dual::to_vec(&[status]).ok(),
             // Names of parameters are the owner's.
             Self::SensorUpdate(update) => serde_json::to_vec(&[update]).ok(),
+            // What goes with it is the owner's.
+            Self::Button(event) => serde_json::to_vec(&[event]).ok(),
             Self::UserCreated(user) | Self::UserDeleted(user) | Self::UserLoggedOut(user) => dual::to_vec(&[user]).ok(),
             Self::ProcStatUpdate(update) => dual::to_vec(&[update]).ok(),
             Self::CpuThrottled(throttled) => dual::to_vec(&[throttled]).ok(),

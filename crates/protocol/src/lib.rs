@@ -4,6 +4,7 @@
 //! that a client or the firmware host sees stands here.
 
 pub mod announcement;
+pub mod button;
 pub mod dual;
 pub mod envelope;
 pub mod error;

@@ -8,7 +8,7 @@ use gpiocdev::request::{Builder, Config, Request};
 use rpc::transfer::Boxed;
 use tokio::io::unix::AsyncFd;
 
-use super::{Bias, CONSUMER, Chips, Edge, GpioError, Input, Output, Pin};
+use super::{Bias, CONSUMER, Chips, Edge, GpioError, Input, Output, Pin, clock};
 
 /// The chips of this machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -96,7 +96,7 @@ impl Input for KernelInput {
                 let request = self.0.get_ref();
                 if request.has_edge_event().map_err(|error| broken(&error))? {
                     let event = request.read_edge_event().map_err(|error| broken(&error))?;
-                    return Ok(Edge { level: event.kind == EdgeKind::Rising, at: event.timestamp_ns });
+                    return Ok(Edge { level: event.kind == EdgeKind::Rising, at: clock::moment(event.timestamp_ns) });
                 }
                 ready.clear_ready();
             }

@@ -3,6 +3,7 @@
 //! [`Gpio`] hands out lines, each to one user at a time, from a [`Chips`]: the kernel's ([`KernelChips`]), or simulated ones in tests.
 //! Source: wire/3-devices.md section 10.7.
 
+pub(crate) mod clock;
 mod kernel;
 mod pin;
 #[cfg(test)]
@@ -13,6 +14,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use rpc::transfer::Boxed;
+use tokio::time::Instant;
 
 pub use kernel::KernelChips;
 pub use pin::{Bias, Pin};
@@ -51,8 +53,8 @@ pub trait Output: Send + Sync {
 pub struct Edge {
     /// The logical level after it.
     pub level: bool,
-    /// When, in nanoseconds of the monotonic clock.
-    pub at: u64,
+    /// When.
+    pub at: Instant,
 }
 
 /// An input whose changes are watched.

@@ -43,6 +43,12 @@ impl Pin {
         number(chip.strip_prefix("gpiochip")?)?;
         Some(Self { chip: chip.to_owned(), line: number(line.strip_prefix("gpio")?)?, bias, is_inverted })
     }
+
+    /// True when both are the same line, however it is wired.
+    #[must_use]
+    pub fn is_same_line(&self, other: &Self) -> bool {
+        (&self.chip, self.line) == (&other.chip, other.line)
+    }
 }
 
 /// Digits and nothing else: no sign.

@@ -7,6 +7,7 @@ use std::time::Instant;
 use parking_lot::Mutex;
 use rpc::transfer::Boxed;
 use tokio::sync::{Mutex as AsyncMutex, mpsc};
+use tokio::time::Instant as Moment;
 
 use super::{Chips, Edge, GpioError, Input, Output, Pin};
 
@@ -18,7 +19,7 @@ struct State {
     levels: HashMap<Place, bool>,
     /// Every electrical level that was set, with its time.
     history: Vec<(Place, bool, Instant)>,
-    watchers: HashMap<Place, mpsc::UnboundedSender<bool>>,
+    watchers: HashMap<Place, mpsc::UnboundedSender<(bool, Moment)>>,
     fault: Option<String>,
 }
 
@@ -45,13 +46,12 @@ impl SimulatedChips {
     }
 
     /// Moves an input from outside.
-    #[allow(dead_code)] // for buttons
     pub(crate) fn press(&self, pin: &str, level: bool) {
         let place = place(&Pin::read(pin).unwrap());
         let mut state = self.state.lock();
         state.levels.insert(place.clone(), level);
         if let Some(watcher) = state.watchers.get(&place) {
-            let _ = watcher.send(level);
+            let _ = watcher.send((level, Moment::now()));
         }
     }
 }
@@ -63,7 +63,7 @@ fn place(pin: &Pin) -> Place {
 struct SimulatedLine {
     state: Arc<Mutex<State>>,
     pin: Pin,
-    edges: Option<AsyncMutex<mpsc::UnboundedReceiver<bool>>>,
+    edges: Option<AsyncMutex<mpsc::UnboundedReceiver<(bool, Moment)>>>,
 }
 
 impl SimulatedLine {
@@ -97,8 +97,8 @@ impl Input for SimulatedLine {
     fn edge(&self) -> Boxed<'_, Result<Edge, GpioError>> {
         Box::pin(async move {
             let edges = self.edges.as_ref().ok_or_else(|| GpioError::System("an output".to_owned()))?;
-            let level = edges.lock().await.recv().await.ok_or_else(|| GpioError::System("the chip is gone".to_owned()))?;
-            Ok(Edge { level: level ^ self.pin.is_inverted, at: 0 })
+            let (level, at) = edges.lock().await.recv().await.ok_or_else(|| GpioError::System("the chip is gone".to_owned()))?;
+            Ok(Edge { level: level ^ self.pin.is_inverted, at })
         })
     }
 }

@@ -1,0 +1,135 @@
+//! The task behind one button: reads its line, and asks for it again when it cannot be read.
+
+use std::fmt;
+use std::time::Duration;
+
+use runtime::StopToken;
+use tokio::sync::mpsc::{self, Sender, error::TrySendError};
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::actions;
+use super::debounce::{Change, Debounce, MAX_BOUNCES, NOISE_WINDOW, Noisy};
+use super::options::ConfiguredButton;
+use super::service::Parts;
+use crate::gpio::{Gpio, GpioError, Input, Line, Pin};
+
+/// Events of one button that wait for the template of an earlier one; further ones are lost.
+pub const MAX_WAITING: usize = 16;
+
+/// Time after which a line that cannot be had or read is asked for again.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// Time for which a line that is nothing but noise is left alone.
+const REST: Duration = Duration::from_secs(60);
+
+/// Why a line cannot be listened to.
+#[derive(Debug, PartialEq, Eq)]
+enum Fault {
+    Line(GpioError),
+    Noise,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(error) => error.fmt(f),
+            Self::Noise => write!(
+                f,
+                "more than {MAX_BOUNCES} changes within {} seconds: a loose wire, or a pull-up (`^`) or pull-down (`~`) is missing",
+                NOISE_WINDOW.as_secs()
+            ),
+        }
+    }
+}
+
+impl From<GpioError> for Fault {
+    fn from(error: GpioError) -> Self {
+        Self::Line(error)
+    }
+}
+
+impl From<Noisy> for Fault {
+    fn from(Noisy: Noisy) -> Self {
+        Self::Noise
+    }
+}
+
+/// Listens and acts until `stop`.
+pub(super) async fn run(button: &ConfiguredButton, parts: &Parts, stop: StopToken) {
+    let (sender, events) = mpsc::channel(MAX_WAITING);
+    let queue = Queue(sender);
+    let listening = async move {
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = listen(button, parts, &queue) => {}
+        }
+        // The queue ends here, and with it the actions.
+        drop(queue);
+    };
+    tokio::join!(listening, actions::carry_out(button, parts, events));
+}
+
+async fn listen(button: &ConfiguredButton, parts: &Parts, queue: &Queue) {
+    let title = format!("button {}", button.name);
+    let mut told = None;
+    loop {
+        let fault = match open(&parts.gpio, &button.options.pin).await {
+            Ok((line, level)) => {
+                if told.take().is_some() {
+                    (parts.warn)(&title, None);
+                }
+                follow(button, &*line, level, queue).await
+            }
+            Err(error) => error.into(),
+        };
+        if told.as_ref() != Some(&fault) {
+            tracing::warn!(button = button.name, %fault, "the line of a button cannot be used");
+            (parts.warn)(&title, Some(format!("[{title}] The line cannot be used: {fault}")));
+        }
+        sleep(if fault == Fault::Noise { REST } else { RETRY }).await;
+        told = Some(fault);
+    }
+}
+
+/// The line and its level, from a thread that may wait: some chips sit behind slow buses.
+async fn open(gpio: &Gpio, pin: &Pin) -> Result<(Line<dyn Input>, bool), GpioError> {
+    let (gpio, pin) = (gpio.clone(), pin.clone());
+    let opened = tokio::task::spawn_blocking(move || {
+        let line = gpio.input(&pin)?;
+        let level = line.level()?;
+        Ok((line, level))
+    });
+    opened.await.map_err(|error| GpioError::System(error.to_string()))?
+}
+
+/// Follows a line until it cannot be read any more.
+async fn follow(button: &ConfiguredButton, line: &dyn Input, level: bool, queue: &Queue) -> Fault {
+    let options = &button.options;
+    let mut debounce = Debounce::new(options.debounce_period, level, Instant::now());
+    loop {
+        let due = debounce.due();
+        let settled = tokio::select! {
+            // What happened before the end of the delay must be known at its end.
+            biased;
+            edge = line.edge() => match edge.map_err(Fault::from).and_then(|edge| Ok(debounce.edge(edge)?)) {
+                Ok(settled) => settled,
+                Err(fault) => return fault,
+            },
+            () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => debounce.settle(Instant::now()),
+        };
+        if let Some(change) = settled.filter(|change| change.elapsed >= options.minimum_event_time) {
+            queue.add(&button.name, change);
+        }
+    }
+}
+
+/// Where events wait for the templates of earlier ones.
+pub(super) struct Queue(pub(super) Sender<Change>);
+
+impl Queue {
+    pub(super) fn add(&self, button: &str, change: Change) {
+        if let Err(TrySendError::Full(_)) = self.0.try_send(change) {
+            tracing::warn!(button, "lost: {MAX_WAITING} events wait for a template already");
+        }
+    }
+}
