@@ -23,15 +23,26 @@ const SAME_TIME: f64 = 0.01;
 struct Glance<'a> {
     library: &'a Library,
     folders: HashMap<RelPath, Option<RootPath>>,
+    /// What was found; jobs often print the same file.
+    files: HashMap<&'a str, Option<fs::Metadata>>,
 }
 
 impl<'a> Glance<'a> {
     fn new(library: &'a Library) -> Self {
-        Self { library, folders: HashMap::new() }
+        Self { library, folders: HashMap::new(), files: HashMap::new() }
     }
 
     /// The file as it is now, when it is one that may be read.
-    fn at(&mut self, filename: &str) -> Option<fs::Metadata> {
+    fn at(&mut self, filename: &'a str) -> Option<fs::Metadata> {
+        if let Some(found) = self.files.get(filename) {
+            return found.clone();
+        }
+        let found = self.look(filename);
+        self.files.insert(filename, found.clone());
+        found
+    }
+
+    fn look(&mut self, filename: &str) -> Option<fs::Metadata> {
         let path = RelPath::parse(filename).ok()?;
         let library = self.library;
         let resolve = |path: RelPath| library.resolve(GCODES, path, Need::Read).ok();
@@ -132,12 +143,16 @@ impl Files {
         let (files, count) = (self.clone(), list.len());
         let looked = blocking(move || {
             let mut glance = Glance::new(&files.library);
-            let mut is_same = |(filename, size, modified): &(String, Option<u64>, Option<f64>)| {
-                let found = glance.at(filename)?;
-                let time = found.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs_f64();
-                Some(size.is_none_or(|size| size == found.len()) && modified.is_none_or(|before| (before - time).abs() < SAME_TIME))
-            };
-            Ok(list.iter().map(|file| is_same(file).unwrap_or(false)).collect())
+            let mut unchanged = Vec::with_capacity(count);
+            for (filename, size, modified) in &list {
+                let found = glance.at(filename);
+                let is_same = |found: fs::Metadata| {
+                    let time = found.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs_f64();
+                    Some(size.is_none_or(|size| size == found.len()) && modified.is_none_or(|before| (before - time).abs() < SAME_TIME))
+                };
+                unchanged.push(found.and_then(is_same).unwrap_or(false));
+            }
+            Ok(unchanged)
         });
         looked.await.unwrap_or_else(|_| vec![false; count])
     }

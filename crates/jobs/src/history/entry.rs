@@ -10,38 +10,60 @@ use crate::ports::{FileStamp, JobFiles};
 /// What metadata says of the file itself.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Known {
+struct Printed {
     size: Option<u64>,
     modified: Option<f64>,
 }
 
-/// The file of a record as it was printed.
-pub(crate) fn stamp(record: &Record) -> FileStamp {
-    let known: Known = serde_json::from_str(&record.metadata).unwrap_or_default();
-    FileStamp { filename: record.filename.clone(), size: known.size, modified: known.modified }
+/// A record in its outer shape, except that nobody looked after its file.
+#[derive(Debug, Clone)]
+pub(crate) struct Known {
+    entry: JobEntry,
+    file: FileStamp,
 }
 
-/// Looks after the files of records and gives them their outer shape.
-pub(crate) async fn entries(files: &dyn JobFiles, records: Vec<Record>) -> Vec<JobEntry> {
-    let exist = files.unchanged(records.iter().map(stamp).collect()).await;
-    records.into_iter().zip(exist.into_iter().chain(std::iter::repeat(false))).map(|(record, exists)| entry(record, exists)).collect()
-}
-
-fn entry(record: Record, exists: bool) -> JobEntry {
-    JobEntry {
-        job_id: wire_id(record.id),
-        user: record.user,
-        filename: record.filename,
-        exists,
-        status: record.status,
-        start_time: record.start_time,
-        end_time: record.end_time,
-        print_duration: record.numbers.print_duration,
-        total_duration: record.numbers.total_duration,
-        filament_used: record.numbers.filament_used,
-        metadata: raw(record.metadata, "{}"),
-        auxiliary_data: raw(record.auxiliary, "[]"),
+impl Known {
+    /// Length of the stored text.
+    pub(crate) fn bytes(&self) -> usize {
+        self.entry.metadata.get().len() + self.entry.auxiliary_data.get().len()
     }
+}
+
+impl From<Record> for Known {
+    fn from(record: Record) -> Self {
+        let metadata = raw(record.metadata, "{}");
+        let printed: Printed = serde_json::from_str(metadata.get()).unwrap_or_default();
+        let file = FileStamp { filename: record.filename.clone(), size: printed.size, modified: printed.modified };
+        let entry = JobEntry {
+            job_id: wire_id(record.id),
+            user: record.user,
+            filename: record.filename,
+            exists: false,
+            status: record.status,
+            start_time: record.start_time,
+            end_time: record.end_time,
+            print_duration: record.numbers.print_duration,
+            total_duration: record.numbers.total_duration,
+            filament_used: record.numbers.filament_used,
+            metadata,
+            auxiliary_data: raw(record.auxiliary, "[]"),
+        };
+        Self { entry, file }
+    }
+}
+
+/// Looks after the files of records.
+pub(crate) async fn entries(files: &dyn JobFiles, jobs: &[Known]) -> Vec<JobEntry> {
+    let exist = files.unchanged(jobs.iter().map(|job| job.file.clone()).collect()).await;
+    let exist = exist.into_iter().chain(std::iter::repeat(false));
+    jobs.iter().zip(exist).map(|(job, exists)| JobEntry { exists, ..job.entry.clone() }).collect()
+}
+
+/// The same for one.
+pub(crate) async fn entry(files: &dyn JobFiles, record: Record) -> JobEntry {
+    let Known { entry, file } = record.into();
+    let exists = files.unchanged(vec![file]).await.first().copied().unwrap_or(false);
+    JobEntry { exists, ..entry }
 }
 
 /// Stored JSON as it stands, or `otherwise` when somebody has damaged it.

@@ -11,12 +11,14 @@ use protocol::ErrorKind;
 use protocol::jobs::JobEntry;
 use rpc::Connections;
 use runtime::Supervisor;
+use store::rusqlite::Connection;
 use store::{Store, StoreError};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::auxiliary::{Auxiliary, AuxiliaryTotal};
-use super::entry;
+use super::entry::{self, Known};
+use super::recent::Recent;
 use super::record::{parse_id, wire_id};
 use super::table::{self, Filter};
 use super::totals::{self, Totals};
@@ -46,6 +48,7 @@ struct Asked {
 pub struct History {
     pub(crate) host: FwHost,
     pub(crate) store: Store,
+    recent: Recent,
     pub(crate) files: Arc<dyn JobFiles>,
     pub(crate) connections: Arc<Connections>,
     /// Fields of other components.
@@ -73,6 +76,7 @@ impl History {
         Arc::new(Self {
             host: host.clone(),
             store,
+            recent: Recent::default(),
             files,
             connections,
             auxiliary: Auxiliary::default(),
@@ -127,20 +131,41 @@ impl History {
         (asked.at.elapsed() < USER_GRACE).then_some(asked.user)
     }
 
+    /// Writes to the database. Everything that changes records goes this way.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        let write = self.recent.write();
+        let (value, _write) = self.store.write(move |conn| Ok((work(conn)?, write))).await?;
+        Ok(value)
+    }
+
     /// Jobs that fit.
     pub(crate) async fn list(&self, filter: Filter) -> Result<Vec<JobEntry>, ApiError> {
+        let jobs = match self.recent.get(&filter) {
+            Some(jobs) => jobs,
+            None => self.read_list(filter).await?,
+        };
+        Ok(entry::entries(&*self.files, &jobs).await)
+    }
+
+    async fn read_list(&self, filter: Filter) -> Result<Arc<[Known]>, ApiError> {
+        let writes = self.recent.writes();
+        let wanted = filter.clone();
         let mut bytes = 0;
-        let records = self.store.read(move |conn| {
-            let mut records = Vec::new();
-            table::list(conn, &filter, |record| {
+        let jobs = self.store.read(move |conn| {
+            let mut jobs: Vec<Known> = Vec::new();
+            table::list(conn, &wanted, |record| {
                 bytes += record.metadata.len() + record.auxiliary.len();
-                records.push(record);
+                jobs.push(record.into());
                 if bytes > MAX_LIST_BYTES { Err(StoreError::TooLarge(too_many())) } else { Ok(()) }
             })?;
-            Ok(records)
+            Ok(jobs)
         });
-        let records = records.await.map_err(to_api)?;
-        Ok(entry::entries(&*self.files, records).await)
+        let jobs: Arc<[Known]> = jobs.await.map_err(to_api)?.into();
+        self.recent.keep(writes, filter, &jobs);
+        Ok(jobs)
     }
 
     /// One job.
@@ -150,14 +175,14 @@ impl History {
     pub async fn job(&self, uid: &str) -> Result<JobEntry, ApiError> {
         let id = parse_id(uid).ok_or_else(|| unknown(uid))?;
         let record = self.store.read(move |conn| table::get(conn, id)).await.map_err(to_api)?.ok_or_else(|| unknown(uid))?;
-        entry::entries(&*self.files, vec![record]).await.pop().ok_or_else(|| unknown(uid))
+        Ok(entry::entry(&*self.files, record).await)
     }
 
     /// Forgets a job that is over.
     pub(crate) async fn delete(&self, uid: &str) -> Result<String, ApiError> {
         let id = parse_id(uid).ok_or_else(|| unknown(uid))?;
         let (deleted, left) =
-            self.store.write(move |conn| Ok((table::delete(conn, id)?, table::get(conn, id)?.is_some()))).await.map_err(to_api)?;
+            self.write(move |conn| Ok((table::delete(conn, id)?, table::get(conn, id)?.is_some()))).await.map_err(to_api)?;
         match (deleted, left) {
             (true, _) => Ok(wire_id(id)),
             (false, true) => Err(ApiError::bad_request(format!("Job {} is in progress, cannot delete it", wire_id(id)))),
@@ -167,7 +192,7 @@ impl History {
 
     /// Forgets all jobs that are over.
     pub(crate) async fn delete_all(&self) -> Result<Vec<String>, ApiError> {
-        let ids = self.store.write(table::delete_all).await.map_err(to_api)?;
+        let ids = self.write(table::delete_all).await.map_err(to_api)?;
         Ok(ids.into_iter().map(wire_id).collect())
     }
 
@@ -179,7 +204,7 @@ impl History {
     /// Sets the totals to zero and answers what they were.
     pub(crate) async fn reset_totals(&self) -> Result<Totals, ApiError> {
         let auxiliary = self.auxiliary.clone();
-        let reset = self.store.write(move |conn| {
+        let reset = self.write(move |conn| {
             if table::is_busy(conn)? {
                 return Ok(None);
             }
@@ -191,7 +216,7 @@ impl History {
     }
 }
 
-fn read_totals(conn: &store::rusqlite::Connection, auxiliary: &Auxiliary) -> Result<Totals, StoreError> {
+fn read_totals(conn: &Connection, auxiliary: &Auxiliary) -> Result<Totals, StoreError> {
     let jobs = table::own_totals(conn)?;
     let auxiliary: Vec<AuxiliaryTotal> = auxiliary.totals(|provider, field| totals::get(conn, provider, field).unwrap_or_default());
     Ok(Totals { jobs, auxiliary })

@@ -98,7 +98,7 @@ pub(crate) struct Finish {
 }
 
 /// Which records a list holds.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Filter {
     /// Began after.
     pub(crate) since: Option<f64>,

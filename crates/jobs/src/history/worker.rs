@@ -419,8 +419,8 @@ impl Worker {
     }
 
     async fn announce(&self, action: HistoryAction, record: Option<Record>) {
-        let job = entry::entries(&*self.history.files, record.into_iter().collect()).await.pop();
-        if let Some(job) = job {
+        if let Some(record) = record {
+            let job = entry::entry(&*self.history.files, record).await;
             self.history.connections.emit(&Event::HistoryChanged(Box::new(HistoryChange { action, job })));
         }
     }
@@ -432,7 +432,7 @@ impl Worker {
     ) -> Option<T> {
         loop {
             let work = work.clone();
-            let error = match self.history.store.write(move |conn| work(conn)).await {
+            let error = match self.history.write(move |conn| work(conn)).await {
                 Ok(value) => return Some(value),
                 Err(error) => error,
             };

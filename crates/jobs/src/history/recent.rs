@@ -1,0 +1,94 @@
+//! The list that was read last, kept until something is written: every client asks for the same one when it starts, and between two prints
+//! nothing changes it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::Mutex;
+
+use super::entry::Known;
+use super::table::Filter;
+
+/// Stored text, bytes, beyond which a list is not kept.
+const MAX_KEPT_BYTES: usize = 256 * 1024;
+
+#[derive(Debug, Default)]
+pub(crate) struct Recent {
+    writes: Arc<AtomicUsize>,
+    kept: Mutex<Option<Kept>>,
+}
+
+#[derive(Debug)]
+struct Kept {
+    /// Writes before the list was read.
+    writes: usize,
+    filter: Filter,
+    jobs: Arc<[Known]>,
+}
+
+/// Counts a write when it is dropped. It travels with the result of the write, which is dropped after the commit whoever still waits for it.
+#[derive(Debug)]
+pub(crate) struct Write(Arc<AtomicUsize>);
+
+impl Drop for Write {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+    }
+}
+
+impl Recent {
+    /// A write begins.
+    pub(crate) fn write(&self) -> Write {
+        Write(self.writes.clone())
+    }
+
+    /// To be noted before a list is read, for [`Recent::keep`].
+    pub(crate) fn writes(&self) -> usize {
+        self.writes.load(Ordering::SeqCst)
+    }
+
+    /// The list of this filter, when nothing was written since it was read.
+    pub(crate) fn get(&self, filter: &Filter) -> Option<Arc<[Known]>> {
+        let kept = self.kept.lock();
+        let kept = kept.as_ref().filter(|kept| kept.writes == self.writes() && kept.filter == *filter)?;
+        Some(kept.jobs.clone())
+    }
+
+    /// Keeps a list that was read after so many writes, unless it is long.
+    pub(crate) fn keep(&self, writes: usize, filter: Filter, jobs: &Arc<[Known]>) {
+        if jobs.iter().map(Known::bytes).sum::<usize>() <= MAX_KEPT_BYTES {
+            *self.kept.lock() = Some(Kept { writes, filter, jobs: jobs.clone() });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn newest(limit: u64) -> Filter {
+        Filter { newest_first: true, limit: Some(limit), ..Filter::default() }
+    }
+
+    #[test]
+    fn a_list_is_kept_until_a_write_is_over() {
+        let recent = Recent::default();
+        let jobs: Arc<[Known]> = Arc::new([]);
+        recent.keep(recent.writes(), newest(50), &jobs);
+        assert!(recent.get(&newest(50)).is_some());
+        assert!(recent.get(&newest(20)).is_none(), "another list");
+        let write = recent.write();
+        assert!(recent.get(&newest(50)).is_some(), "not yet acknowledged");
+        drop(write);
+        assert!(recent.get(&newest(50)).is_none());
+    }
+
+    #[test]
+    fn a_list_that_was_read_before_a_write_is_not_taken_for_one_after_it() {
+        let recent = Recent::default();
+        let before = recent.writes();
+        drop(recent.write());
+        recent.keep(before, newest(50), &(Arc::new([]) as Arc<[Known]>));
+        assert!(recent.get(&newest(50)).is_none());
+    }
+}
