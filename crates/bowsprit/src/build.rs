@@ -13,7 +13,7 @@ use devices::power::{self, Power};
 use devices::script::Scripts;
 use files::{Files, FilesSettings, Log, Transfer};
 use fwhost::{FwHost, HostEvent};
-use integrations::{Agents, Announcements, MqttService, Webcams, announcements};
+use integrations::{Agents, Announcements, MqttService, SlicerApi, Webcams, announcements};
 use machine::{Machine, Roots};
 use parking_lot::Mutex;
 use printer::Printer;
@@ -36,6 +36,7 @@ use crate::jobs::Jobs;
 use crate::mqtt::MqttParts;
 use crate::print_control::PrinterControl;
 use crate::settings::{self, DefaultSource, Settings};
+use crate::slicer_prints::SlicerPrints;
 
 /// Time that everything under way gets to end at a stop or restart.
 const STOP_DEADLINE: Duration = Duration::from_secs(5);
@@ -264,7 +265,9 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     parts.services = Some(Arc::new(DeviceServices(machine.clone())));
     let has_power = !settings.power.is_empty();
     let power = open_power(&mut settings, &parts, &warnings);
+    let slicer_api = settings.slicer_api.enabled.then(|| slicer_api(&settings, &host, &files, &control));
     let components = Components {
+        slicer_api,
         power: has_power.then(|| power.clone()),
         mqtt: mqtt_service,
         administration,
@@ -338,6 +341,8 @@ pub struct Components {
     /// Absent without devices, as other groups that nobody configured.
     pub power: Option<Arc<Power>>,
     pub mqtt: Option<Arc<MqttService>>,
+    /// Unless it is switched off.
+    pub slicer_api: Option<Arc<SlicerApi>>,
     pub audit: Arc<AuditLog>,
     pub accounts: Arc<Accounts>,
     pub announcements: Arc<Announcements>,
@@ -364,6 +369,9 @@ impl Components {
         }
         if let Some(mqtt) = &self.mqtt {
             mqtt.register(&mut registry);
+        }
+        if let Some(slicer_api) = &self.slicer_api {
+            slicer_api.register(&mut registry);
         }
         self.audit.register(&mut registry);
         self.accounts.register(&mut registry);
@@ -396,7 +404,9 @@ impl Server {
 fn component_names(settings: &Settings, instruments: &Instruments) -> Arc<[String]> {
     let configured =
         [settings.mqtt.as_ref().map(|_| "mqtt"), settings.ldap.as_ref().map(|_| "ldap"), settings.power.first().map(|_| "power")];
-    COMPONENTS.iter().copied().chain(configured.into_iter().flatten()).chain(instruments.components()).map(ToOwned::to_owned).collect()
+    let slicer_api = settings.slicer_api.enabled.then_some(["slicer_api", "octoprint_compat"]);
+    let configured = configured.into_iter().flatten().chain(slicer_api.into_iter().flatten());
+    COMPONENTS.iter().copied().chain(configured).chain(instruments.components()).map(ToOwned::to_owned).collect()
 }
 
 fn open_store(data: &DataFolder, warnings: &Warnings, failed: &mut Vec<String>) -> Result<Store, BuildError> {
@@ -464,6 +474,13 @@ fn gate_settings(settings: &Settings) -> access::Settings {
         trusted_proxies: options.trusted_proxies.clone().unwrap_or_default(),
         loopback_is_proxy: options.trusted_proxies.is_none() && settings.is_upstream,
     }
+}
+
+/// The API that slicers know.
+pub fn slicer_api(settings: &Settings, host: &FwHost, files: &Arc<Files>, control: &Arc<PrinterControl>) -> Arc<SlicerApi> {
+    let queues = settings.file_manager.queue_gcode_uploads;
+    let prints = SlicerPrints { files: files.clone(), control: control.clone(), queues };
+    SlicerApi::new(settings.slicer_api.clone(), host.clone(), Arc::new(prints))
 }
 
 /// Users and keys; nobody until they are loaded.

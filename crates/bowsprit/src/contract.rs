@@ -86,11 +86,13 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
     let instruments = Arc::new(Instruments::new(&settings.instruments, made_of).complete());
     let power = Power::new(Vec::new(), &build::power_parts(&host, &connections, &client, None, &gpio));
     let webcams = Webcams::new(Vec::new(), namespaces.clone(), connections.clone(), client);
-    let administration = Administration::new(host, connections, Warnings::default(), parts);
+    let administration = Administration::new(host.clone(), connections, Warnings::default(), parts);
     let audit = AuditLog::new(store);
     let (broker, _) = Mqtt::new(MqttOptions::to("", 0));
     let mqtt = Some(MqttService::new(broker, "", Qos::default()));
+    let slicer_api = Some(build::slicer_api(settings, &host, &files, &control));
     let components = Components {
+        slicer_api,
         administration,
         printer,
         database,

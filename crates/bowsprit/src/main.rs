@@ -18,6 +18,7 @@ mod mqtt;
 mod page;
 mod print_control;
 mod settings;
+mod slicer_prints;
 
 use std::process::ExitCode;
 

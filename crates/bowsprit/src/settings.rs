@@ -8,7 +8,7 @@ use config::{Chosen, Context, Document, OptionSet, Reader, Secrets, SectionDoc, 
 use devices::power::{self, PowerDevice};
 use devices::settings::InstrumentSettings;
 use files::FileManagerOptions;
-use integrations::{AnnouncementOptions, MqttSection, WebcamOptions};
+use integrations::{AnnouncementOptions, MqttSection, SlicerApiOptions, WebcamOptions};
 use jobs::{HistoryOptions, JobQueueOptions};
 use machine::MachineOptions;
 use printer::DataStoreOptions;
@@ -109,6 +109,8 @@ pub struct Settings {
     pub webcams: Vec<(String, WebcamOptions)>,
     /// `[database]`.
     pub database: DatabaseOptions,
+    /// `[octoprint_compat]`.
+    pub slicer_api: SlicerApiOptions,
     /// `[power name]`; faulty ones are left out.
     pub power: Vec<PowerDevice>,
     /// `[mqtt]`, when there is one that can be used.
@@ -181,6 +183,7 @@ impl Settings {
         let mqtt = MqttSection::read_one(&mut reader);
         let instruments = InstrumentSettings::read(&mut reader, &context.secrets);
         let database: DatabaseOptions = reader.read_or_default();
+        let slicer_api: SlicerApiOptions = reader.read_or_default();
         let mut config = Map::new();
         for (section, options) in [
             (ServerOptions::SECTION, server.effective()),
@@ -192,6 +195,7 @@ impl Settings {
             (HistoryOptions::SECTION, history.effective()),
             (DatabaseOptions::SECTION, database.effective()),
             (AnnouncementOptions::SECTION, announcements.effective()),
+            (SlicerApiOptions::SECTION, slicer_api.effective()),
         ] {
             config.insert(section.to_owned(), Value::Object(options));
         }
@@ -226,6 +230,7 @@ impl Settings {
             job_queue,
             announcements,
             database,
+            slicer_api,
             webcams,
             power,
             mqtt,
@@ -253,6 +258,7 @@ pub fn sections() -> Vec<SectionDoc> {
         WebcamOptions::describe(),
         MqttSection::describe(),
         DatabaseOptions::describe(),
+        SlicerApiOptions::describe(),
     ];
     sections.extend(InstrumentSettings::sections());
     sections.extend(power::sections());

@@ -119,6 +119,7 @@ struct Archived {
 impl Files {
     /// Declares the operations.
     pub fn register(self: &Arc<Self>, registry: &mut Registry) {
+        registry.upload("/server/files/upload", "/server/files");
         registry
             .op("server.files.list")
             .get("/server/files/list")

@@ -60,7 +60,8 @@ pub const MEMBERS: &[Pair] = &[
 ];
 
 /// Prefixes of route and method names with two forms (`/machine/led/…` and `machine.led.…`); the rest of the name is equal.
-pub const GROUPS: &[Pair] = &[pair("server/spool", "server/spoolman"), pair("machine/led", "machine/wled")];
+pub const GROUPS: &[Pair] =
+    &[pair("server/spool", "server/spoolman"), pair("machine/led", "machine/wled"), pair("api/files/core", "api/files/moonraker")];
 
 /// Whole routes with two forms.
 pub const ROUTES: &[Pair] = &[

@@ -18,6 +18,7 @@ const KEPT: &[&str] = &[
     "agent",
     "application",
     "client_name",
+    "commands",
     "dest",
     "device",
     "event",

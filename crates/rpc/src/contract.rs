@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use crate::call::Transport;
 use crate::identity::Access;
+use crate::pattern;
 use crate::registry::{Operation, Operations, Verb};
 
 /// The OpenAPI 3.1 document of all HTTP routes, under both vocabularies.
@@ -17,14 +18,14 @@ pub fn openapi(operations: &Operations) -> Value {
     let mut paths = Map::new();
     for operation in operations.all().iter().filter(|operation| operation.serves(Transport::Http)) {
         for (verb, route) in &operation.routes {
-            let entry = route_entry(operation, *verb, &mut generator);
+            let entry = route_entry(operation, *verb, route, &mut generator);
             insert(&mut paths, route, *verb, entry.clone());
             if let Some(alias) = vocabulary::route_alias(route) {
                 insert(&mut paths, &alias, *verb, entry);
             }
         }
     }
-    streams(&mut paths);
+    streams(operations, &mut paths);
     json!({
         "openapi": "3.1.0",
         "info": {"title": "Bowsprit", "version": API_VERSION_STRING, "description": format!("HTTP interface of Bowsprit {CORE_VERSION}")},
@@ -34,7 +35,7 @@ pub fn openapi(operations: &Operations) -> Value {
 }
 
 /// Routes whose bodies are streams ([`crate::transfer`]); they are no operations.
-fn streams(paths: &mut Map<String, Value>) {
+fn streams(operations: &Operations, paths: &mut Map<String, Value>) {
     let text = json!({"type": "string"});
     let form = json!({"type": "object", "required": ["file"], "properties": {
         "file": {"type": "string", "format": "binary"}, "root": text, "path": text, "checksum": text, "print": {"enum": ["true", "false"]},
@@ -49,14 +50,13 @@ fn streams(paths: &mut Map<String, Value>) {
         if let Some(body) = body {
             entry[verb]["requestBody"] = body.clone();
         }
-        let names = path.split('{').skip(1).filter_map(|rest| rest.split('}').next());
-        let parameters: Vec<Value> =
-            names.map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}})).collect();
-        if !parameters.is_empty() {
-            entry[verb]["parameters"] = parameters.into();
+        if let Some(parameters) = path_parameters(path) {
+            entry[verb]["parameters"] = parameters;
         }
     };
-    add("/server/files/upload", "post", "Uploads a file.", "201", Some(&form));
+    for upload in operations.uploads() {
+        add(upload.route, "post", "Uploads a file.", "201", Some(&form));
+    }
     add("/server/files/{root}/{path}", "get", "Downloads a file; ranges are served.", "200", None);
     let (all, one) = ("/server/files/uploads", "/server/files/uploads/{id}");
     add(all, "post", "Begins an upload that can be continued (tus 1.0).", "201", Some(&data));
@@ -73,6 +73,7 @@ pub fn methods(operations: &Operations) -> Value {
     let methods: Vec<Value> = operations
         .all()
         .iter()
+        .filter(|operation| !operation.is_bare)
         .map(|operation| {
             let transports: Vec<&str> = [Transport::Http, Transport::Socket, Transport::Mqtt, Transport::Internal]
                 .into_iter()
@@ -103,22 +104,30 @@ fn insert(paths: &mut Map<String, Value>, route: &str, verb: Verb, entry: Value)
     path[verb.as_str()] = entry;
 }
 
-fn route_entry(operation: &Operation, verb: Verb, generator: &mut SchemaGenerator) -> Value {
-    let result = with_both_names((operation.result)(generator).to_value());
+/// What the names in a route stand for.
+fn path_parameters(route: &str) -> Option<Value> {
+    let parameter = |name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}});
+    let parameters: Vec<Value> = pattern::names(route).map(parameter).collect();
+    (!parameters.is_empty()).then(|| parameters.into())
+}
+
+fn route_entry(operation: &Operation, verb: Verb, route: &str, generator: &mut SchemaGenerator) -> Value {
     let mut entry = json!({
         "operationId": format!("{}:{}", verb.as_str(), operation.method),
         "summary": operation.doc,
         "x-access": operation.access.as_str(),
         "responses": {
-            "200": {"description": "Success", "content": {"application/json": {"schema": {
-                "type": "object", "properties": {"result": result}, "required": ["result"],
-            }}}},
             "default": {"description": "Failure", "content": {"application/json": {"schema": {
                 "type": "object",
                 "properties": {"error": {"type": "object", "properties": {"code": {"type": "integer"}, "message": {"type": "string"}}}},
             }}}},
         },
     });
+    let (status, success) = success(operation, generator);
+    entry["responses"][status] = success;
+    if let Some(parameters) = path_parameters(route) {
+        entry["parameters"] = parameters;
+    }
     if operation.access != Access::Open {
         entry["security"] = json!([{}]);
     }
@@ -127,6 +136,17 @@ fn route_entry(operation: &Operation, verb: Verb, generator: &mut SchemaGenerato
         entry["requestBody"] = json!({"content": {"application/json": {"schema": params}}});
     }
     entry
+}
+
+/// Status and description of a good answer.
+fn success(operation: &Operation, generator: &mut SchemaGenerator) -> (&'static str, Value) {
+    let result = with_both_names((operation.result)(generator).to_value());
+    if operation.is_bare && result["type"] == "null" {
+        return ("204", json!({"description": "Success"}));
+    }
+    let schema =
+        if operation.is_bare { result } else { json!({"type": "object", "properties": {"result": result}, "required": ["result"]}) };
+    ("200", json!({"description": "Success", "content": {"application/json": {"schema": schema}}}))
 }
 
 fn params(operation: &Operation, generator: &mut SchemaGenerator) -> Value {

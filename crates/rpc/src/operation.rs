@@ -124,6 +124,9 @@ pub struct Operation {
     pub result: SchemaOf,
     /// Calls are noted in the audit log.
     pub is_audited: bool,
+    /// Its HTTP answer is the result itself, not a member `result`, and it is no JSON-RPC method: an operation of another server's API. A
+    /// result that says nothing gives 204 without a body.
+    pub is_bare: bool,
     pub(crate) transports: u8,
     pub(crate) handler: Handler,
 }
@@ -164,6 +167,7 @@ pub fn dynamic_operation(
         params: |_| Schema::from(true),
         result: |_| Schema::from(true),
         is_audited: access > Access::View,
+        is_bare: false,
         transports: 0xff,
         handler: Box::new(handler),
     }

@@ -33,12 +33,13 @@ use crate::decode::decode;
 use crate::identity::Access;
 use crate::operation::Handler;
 pub use crate::operation::{Answer, Operation, Outcome, QueryStyle, Rendered, Reply, Verb, Working, dynamic_operation};
-pub use crate::table::{DynamicOperations, Found, Operations};
+pub use crate::table::{DynamicOperations, Found, Operations, UploadRoute};
 
 /// Operations under construction.
 #[derive(Default)]
 pub struct Registry {
     operations: Vec<Operation>,
+    uploads: Vec<UploadRoute>,
     dynamic: Option<Arc<dyn DynamicOperations>>,
     audit: Option<Arc<dyn Audit>>,
 }
@@ -50,6 +51,7 @@ pub struct Declaration<'r> {
     method: String,
     routes: Vec<(Verb, String)>,
     transports: u8,
+    is_bare: bool,
 }
 
 /// A declaration with its access class.
@@ -66,7 +68,12 @@ pub struct Classified<'r> {
 impl Registry {
     /// Declares the operation with this neutral method name.
     pub fn op(&mut self, method: impl Into<String>) -> Declaration<'_> {
-        Declaration { registry: self, method: method.into(), routes: Vec::new(), transports: 0xff }
+        Declaration { registry: self, method: method.into(), routes: Vec::new(), transports: 0xff, is_bare: false }
+    }
+
+    /// Declares a route that takes a file as a form and puts it into a root; `location` is the beginning of the file's address in the answer.
+    pub fn upload(&mut self, route: &'static str, location: &'static str) {
+        self.uploads.push(UploadRoute { route, location });
     }
 
     /// Sets the finder of operations that exist only at run time.
@@ -84,12 +91,12 @@ impl Registry {
     /// # Errors
     /// Lists every name that stands twice.
     pub fn build(self) -> Result<Operations, String> {
-        Operations::new(self.operations, self.dynamic, self.audit)
+        Operations::new(self.operations, self.uploads, self.dynamic, self.audit)
     }
 }
 
 impl<'r> Declaration<'r> {
-    /// Adds a GET route.
+    /// Adds a GET route. Names in braces stand for parts of the path, the last one for all its rest; they are arguments.
     pub fn get(self, route: &str) -> Self {
         self.route(Verb::Get, route)
     }
@@ -113,6 +120,12 @@ impl<'r> Declaration<'r> {
     pub fn only(mut self, transports: &[Transport]) -> Self {
         self.transports = transports.iter().map(|transport| transport.bit()).sum();
         self
+    }
+
+    /// Makes it an operation of another server's API ([`Operation::is_bare`]): HTTP only, its answer is not wrapped.
+    pub fn bare(mut self) -> Self {
+        self.is_bare = true;
+        self.only(&[Transport::Http])
     }
 
     /// Sets who may call.
@@ -221,7 +234,7 @@ impl Classified<'_> {
 
 impl<'r> Classified<'r> {
     fn operation<P: JsonSchema, R: Reply>(self, handler: Handler) -> (&'r mut Registry, Operation) {
-        let Declaration { registry, method, routes, transports } = self.declaration;
+        let Declaration { registry, method, routes, transports, is_bare } = self.declaration;
         let operation = Operation {
             method,
             routes,
@@ -229,6 +242,7 @@ impl<'r> Classified<'r> {
             doc: self.doc,
             query_style: self.query_style,
             is_audited: self.is_audited,
+            is_bare,
             params: |generator| generator.subschema_for::<P>(),
             result: R::schema,
             transports,
@@ -300,6 +314,27 @@ mod tests {
         let mut registry = registry();
         registry.op("server.ping").access(Access::Open).answer(&Arc::new(Service), |_, _, (): ()| Ok("pong"));
         assert_eq!(registry.build().err().unwrap(), "declared twice: server.ping");
+    }
+
+    #[test]
+    fn bare_operations_are_routes_and_no_methods() {
+        let mut registry = registry();
+        let service = Arc::new(Service);
+        registry.op("other.select").post("/api/{root}/{path}").bare().access(Access::View).answer(&service, |_, _, (): ()| Ok(()));
+        let operations = registry.build().unwrap();
+        assert!(operations.method("other.select").is_none());
+        let found = operations.route(Verb::Post, "/api/gcodes/a/b.gcode").unwrap();
+        assert!(found.operation.is_bare);
+        assert_eq!(found.captured, [("root".to_owned(), "gcodes".to_owned()), ("path".to_owned(), "a/b.gcode".to_owned())]);
+        assert_eq!(operations.route(Verb::Get, "/api/gcodes/a").err().unwrap().kind.http_status(), 405);
+        assert_eq!(operations.route(Verb::Post, "/api/gcodes").err().unwrap().kind.http_status(), 404);
+    }
+
+    #[test]
+    fn uploads_collide_with_routes() {
+        let mut registry = registry();
+        registry.upload("/server/spool/greet", "/x");
+        assert_eq!(registry.build().err().unwrap(), "declared twice: post /server/spool/greet");
     }
 
     #[tokio::test]

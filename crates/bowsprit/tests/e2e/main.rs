@@ -41,6 +41,7 @@ mod queue;
 mod resume;
 mod rpc;
 mod sensors;
+mod slicers;
 mod storm;
 mod traversal;
 mod trouble;

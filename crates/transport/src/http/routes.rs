@@ -8,7 +8,7 @@ use bytes::Bytes;
 use http::{HeaderMap, Method, StatusCode, header};
 use hyper::body::Incoming;
 use percent_encoding::percent_decode_str;
-use protocol::{ApiError, ErrorKind, Form};
+use protocol::{ApiError, ErrorKind, Form, vocabulary};
 use rpc::dispatch::invoke;
 use rpc::registry::{Found, Outcome};
 use rpc::{Access, Call, ConnectionId, Identity, Origin, Verb};
@@ -19,17 +19,8 @@ use crate::limits::{MAX_BODY, MAX_STRANGER_BODY};
 use crate::{bridge, socket};
 
 /// Routes that are no operations.
-const FIXED: &[&str] = &[
-    "/",
-    "/docs",
-    "/server/openapi.json",
-    "/server/rpc.json",
-    "/websocket",
-    "/fwhostsocket",
-    "/klippysocket",
-    "/server/jsonrpc",
-    "/server/files/upload",
-];
+const FIXED: &[&str] =
+    &["/", "/docs", "/server/openapi.json", "/server/rpc.json", "/websocket", "/fwhostsocket", "/klippysocket", "/server/jsonrpc"];
 
 /// What a request is after its body was split off.
 struct Head<'a> {
@@ -77,13 +68,15 @@ async fn route(gateway: &Arc<Gateway>, admission: &Admission, request: Request) 
     let (parts, body) = request.into_parts();
     let query = parts.uri.query().unwrap_or("");
     let head = Head { path: &path, query, method: &parts.method, headers: &parts.headers, admission };
+    let upload_route = gateway.dispatcher.operations.upload(&path);
     match (head.method, head.path) {
         (&Method::POST, "/server/jsonrpc") => json_rpc(gateway, &head, body).await,
-        (&Method::POST, "/server/files/upload") => {
-            let base_url = base_url(gateway, &head);
+        (&Method::POST, _) if let Some(route) = upload_route => {
+            let location = vocabulary::route_alias(route.location).filter(|_| gateway.connections.default_form() == Form::Upstream);
+            let address = format!("{}{}", base_url(gateway, &head), location.as_deref().unwrap_or(route.location));
             may_change(admission)?;
             let call = Arc::new(Call::http(admission.identity.clone(), gateway.connections.default_form(), Some(admission.peer())));
-            let result = upload::receive(gateway.files.as_ref(), call.clone(), head.headers, body, &base_url).await;
+            let result = upload::receive(gateway.files.as_ref(), call.clone(), head.headers, body, &address).await;
             let place = result.as_ref().ok().and_then(|response| response.headers().get(header::LOCATION)?.to_str().ok());
             gateway.dispatcher.operations.note(&call, "server.files.upload", place, &result);
             result
@@ -101,7 +94,7 @@ async fn route(gateway: &Arc<Gateway>, admission: &Admission, request: Request) 
             Ok(response)
         }
         // Known, but not by this verb.
-        (_, path) if FIXED.contains(&path) => Err(authorised(admission).err().unwrap_or_else(not_allowed)),
+        (_, path) if FIXED.contains(&path) || upload_route.is_some() => Err(authorised(admission).err().unwrap_or_else(not_allowed)),
         (method, path) if path.starts_with("/server/files/") && !gateway.dispatcher.operations.has_route(path) => {
             file(gateway, &head, method).await
         }
@@ -138,7 +131,7 @@ async fn operation(gateway: &Arc<Gateway>, head: &Head<'_>, body: Incoming) -> R
         Method::DELETE => Verb::Delete,
         _ => return Err(not_allowed()),
     };
-    let Found { operation, by_upstream_name } = match gateway.dispatcher.operations.route(verb, head.path) {
+    let Found { operation, by_upstream_name, captured } = match gateway.dispatcher.operations.route(verb, head.path) {
         // Strangers do not learn which routes exist.
         Err(error) => return Err(authorised(head.admission).err().unwrap_or(error)),
         Ok(found) => found,
@@ -158,7 +151,10 @@ async fn operation(gateway: &Arc<Gateway>, head: &Head<'_>, body: Incoming) -> R
     }
     let body = arguments::read_body(head.headers, body, body_limit(head.admission)).await?;
     let form = arguments::understand(head.headers, body).await?;
-    let merged = arguments::merge(operation.query_style, head.query, &form)?;
+    let mut merged = arguments::merge(operation.query_style, head.query, &form)?;
+    for (name, text) in captured {
+        merged.add(name.into(), rpc::ArgValue::Text(decoded(&text)?.into()))?;
+    }
     let values = if by_upstream_name { Form::Upstream } else { gateway.connections.default_form() };
     let mut call = Call::http(head.admission.identity.clone(), values, Some(head.admission.peer()));
     call.connection = named_connection(gateway, head);
@@ -169,7 +165,17 @@ async fn operation(gateway: &Arc<Gateway>, head: &Head<'_>, body: Incoming) -> R
         // Whatever may change something is finished even when the client leaves.
         Outcome::Working(work) => gateway.dispatcher.to_the_end(work).await?,
     };
-    result.map(|data| answer::result(&data))
+    result.map(|data| match operation.is_bare {
+        false => answer::result(&data),
+        true if &data[..] == b"null" => answer::bare(StatusCode::NO_CONTENT),
+        true => answer::json(StatusCode::OK, data),
+    })
+}
+
+/// A part of a path as it is meant.
+fn decoded(encoded: &str) -> Result<String, ApiError> {
+    let decoded = percent_decode_str(encoded).decode_utf8().map_err(|_| ApiError::bad_request("The path is not valid UTF-8"))?;
+    Ok(decoded.into_owned())
 }
 
 /// The websocket that `connection_id` names, if the caller may act for it: same address, same standing.
@@ -202,8 +208,7 @@ async fn json_rpc(gateway: &Arc<Gateway>, head: &Head<'_>, body: Incoming) -> Re
 
 /// `/server/files/{root}/{path}`: download or delete.
 async fn file(gateway: &Arc<Gateway>, head: &Head<'_>, method: &Method) -> Result<Response, ApiError> {
-    let encoded = head.path.strip_prefix("/server/files/").unwrap_or("");
-    let path = percent_decode_str(encoded).decode_utf8().map_err(|_| ApiError::bad_request("The path is not valid UTF-8"))?.into_owned();
+    let path = decoded(head.path.strip_prefix("/server/files/").unwrap_or(""))?;
     // The route names the root: a path that climbs out of it is no path of this root, even where it leads to another one.
     if path.split('/').any(|part| part == "..") {
         authorised(head.admission)?;
@@ -258,6 +263,7 @@ fn strip_prefix<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
 fn is_known(gateway: &Gateway, path: &str) -> bool {
     let verbs = [Verb::Get, Verb::Post, Verb::Delete];
     FIXED.contains(&path)
+        || gateway.dispatcher.operations.upload(path).is_some()
         || path.starts_with("/server/files/")
         || verbs.into_iter().any(|verb| gateway.dispatcher.operations.route(verb, path).is_ok())
 }

@@ -15,7 +15,7 @@ use http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, header};
 use hyper::body::{Body as _, Incoming};
 use protocol::{ApiError, ErrorKind};
 use rpc::Call;
-use rpc::transfer::{FileTransfer, NewUpload, UploadStatus};
+use rpc::transfer::{FileTransfer, NewUpload, UploadStatus, Uploaded};
 
 use super::arguments::next_piece;
 use super::upload::location;
@@ -172,6 +172,11 @@ fn head(status: &UploadStatus) -> Response {
     response
 }
 
+/// Where the file can be had.
+fn place(base_url: &str, done: &Uploaded) -> Option<HeaderValue> {
+    location(&format!("{base_url}/server/files"), &done.path)
+}
+
 /// The answer of a complete upload, for clients that missed it.
 fn outcome(status: UploadStatus, base_url: &str) -> Result<Response, ApiError> {
     let UploadStatus { offset, length, uploaded, .. } = status;
@@ -183,8 +188,9 @@ fn outcome(status: UploadStatus, base_url: &str) -> Result<Response, ApiError> {
         };
         return Err(ApiError::new(ErrorKind::Conflict, format!("There is no answer to this upload: {why}")));
     };
+    let place = place(base_url, &done);
     let mut response = answer::json(StatusCode::OK, done.body);
-    if let Some(place) = location(base_url, &done.path) {
+    if let Some(place) = place {
         response.headers_mut().insert(header::CONTENT_LOCATION, place);
     }
     Ok(response)
@@ -194,7 +200,7 @@ fn outcome(status: UploadStatus, base_url: &str) -> Result<Response, ApiError> {
 fn progress(mut status: UploadStatus, asked: &Asked<'_>, empty: StatusCode) -> Response {
     let wants_body = asked.headers.get_all(PREFER).iter().any(|value| value.to_str().is_ok_and(|value| value.contains(REPRESENTATION)));
     let uploaded = status.uploaded.take();
-    let place = uploaded.as_ref().and_then(|done| location(asked.base_url, &done.path));
+    let place = uploaded.as_ref().and_then(|done| place(asked.base_url, done));
     let mut response = match uploaded {
         Some(done) if wants_body => answer::json(StatusCode::CREATED, done.body),
         _ => answer::bare(empty),

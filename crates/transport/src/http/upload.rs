@@ -1,4 +1,4 @@
-//! `POST /server/files/upload`: a multipart stream handed piece by piece to the file manager.
+//! `POST /server/files/upload` and routes like it: a multipart stream handed piece by piece to the file manager.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,23 +25,23 @@ pub(super) async fn receive(
     call: Arc<Call>,
     headers: &HeaderMap,
     body: Incoming,
-    base_url: &str,
+    address: &str,
 ) -> Result<Response, ApiError> {
     let announced = headers.get(header::CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
     let mut upload = files.begin_upload(announced)?;
     feed(upload.as_mut(), headers, body).await?;
     let done = upload.finish(call).await?;
-    Ok(created(done, base_url))
+    Ok(created(done, address))
 }
 
-/// Where a file can be had.
-pub(super) fn location(base_url: &str, path: &str) -> Option<HeaderValue> {
-    HeaderValue::from_str(&format!("{base_url}/server/files/{}", utf8_percent_encode(path, SEGMENT))).ok()
+/// Where a file can be had: below the address of all roots.
+pub(super) fn location(address: &str, path: &str) -> Option<HeaderValue> {
+    HeaderValue::from_str(&format!("{address}/{}", utf8_percent_encode(path, SEGMENT))).ok()
 }
 
-fn created(done: Uploaded, base_url: &str) -> Response {
+fn created(done: Uploaded, address: &str) -> Response {
     let mut response = answer::json(StatusCode::CREATED, done.body);
-    if let Some(location) = location(base_url, &done.path) {
+    if let Some(location) = location(address, &done.path) {
         response.headers_mut().insert(header::LOCATION, location);
     }
     response
