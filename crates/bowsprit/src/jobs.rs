@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use files::Files;
 use fwhost::FwHost;
-use jobs::{FileStamp, History, JobFiles, JobQueueOptions, PrintStarter, Queue};
+use jobs::{FileStamp, History, JobFiles, JobQueueOptions, Looked, PrintStarter, Queue};
 use printer::{PrintStart, PrintTarget, Printer};
 use protocol::ApiError;
 use protocol::status::{Fields, Selection};
@@ -74,10 +74,17 @@ impl Jobs {
 struct FilesOfJobs(Arc<Files>);
 
 impl JobFiles for FilesOfJobs {
-    fn unchanged(&self, list: Vec<FileStamp>) -> Boxed<'static, Vec<bool>> {
+    fn unchanged(&self, list: Vec<FileStamp>) -> Boxed<'static, Looked> {
         let files = self.0.clone();
         let list = list.into_iter().map(|file| (file.filename, file.size, file.modified)).collect();
-        Box::pin(async move { files.unchanged(list).await })
+        Box::pin(async move {
+            let (unchanged, mark) = files.unchanged(list).await;
+            Looked { unchanged, mark }
+        })
+    }
+
+    fn is_current(&self, mark: u64) -> bool {
+        self.0.news_mark() == Some(mark)
     }
 
     fn metadata(&self, filename: String) -> Boxed<'static, Option<String>> {

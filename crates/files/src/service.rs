@@ -25,7 +25,7 @@ use crate::print::PrintControl;
 use crate::root::{CONFIG, GCODES, LOGS, Reserved, Root};
 use crate::settings::FilesSettings;
 use crate::upload::{self, Resumables, Spool};
-use crate::watch::{self, Own, Signal};
+use crate::watch::{self, News, Own, Signal};
 
 mod changes;
 mod metadata;
@@ -65,6 +65,8 @@ pub struct Files {
     pub(crate) own: Arc<Own>,
     /// The observer's.
     pub(crate) signal: Arc<Signal>,
+    /// Whether anything may have changed.
+    pub(crate) news: News,
     /// Held by everything that changes files, one after the other.
     pub(crate) changes: Arc<tokio::sync::Mutex<()>>,
     /// Held by copies, moves and archives while they write aside.
@@ -100,6 +102,7 @@ impl Files {
             scans: Arc::default(),
             own: Arc::default(),
             signal: Arc::default(),
+            news: News::default(),
             changes: Arc::default(),
             long_changes: Semaphore::new(MAX_LONG_CHANGES),
             logs: LogPaths::default(),
@@ -220,10 +223,12 @@ impl Files {
 
     /// Tells all clients of a change once the call that made it is answered.
     pub(crate) fn announce_after(self: &Arc<Self>, call: &Call, action: FileAction, item: FileItem, source_item: Option<SourceItem>) {
+        self.news.add();
         call.hold_until_answered(Announcement { files: self.clone(), change: Some(FilelistChange { action, item, source_item }) });
     }
 
     pub(crate) fn announce(&self, change: FilelistChange) {
+        self.news.add();
         self.connections.emit(&Event::FilelistChanged(change));
     }
 

@@ -14,10 +14,22 @@ pub struct FileStamp {
     pub modified: Option<f64>,
 }
 
+/// What a look at files found.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Looked {
+    /// For each file, whether it is there and unchanged.
+    pub unchanged: Vec<bool>,
+    /// As long as [`JobFiles::is_current`] says so of this, another look would find the same; none when nobody knows.
+    pub mark: Option<u64>,
+}
+
 /// The gcode files.
 pub trait JobFiles: Send + Sync {
-    /// For each file, whether it is there and unchanged.
-    fn unchanged(&self, files: Vec<FileStamp>) -> Boxed<'static, Vec<bool>>;
+    /// Looks at files.
+    fn unchanged(&self, files: Vec<FileStamp>) -> Boxed<'static, Looked>;
+
+    /// True when nothing can have changed since a look had this mark.
+    fn is_current(&self, mark: u64) -> bool;
 
     /// The metadata of a file as a JSON object without what the history itself adds; none when there is none.
     fn metadata(&self, filename: String) -> Boxed<'static, Option<String>>;
@@ -40,8 +52,12 @@ pub trait PrintStarter: Send + Sync {
 pub struct NoFiles;
 
 impl JobFiles for NoFiles {
-    fn unchanged(&self, files: Vec<FileStamp>) -> Boxed<'static, Vec<bool>> {
-        Box::pin(async move { vec![false; files.len()] })
+    fn unchanged(&self, files: Vec<FileStamp>) -> Boxed<'static, Looked> {
+        Box::pin(async move { Looked { unchanged: vec![false; files.len()], mark: None } })
+    }
+
+    fn is_current(&self, _: u64) -> bool {
+        false
     }
 
     fn metadata(&self, _: String) -> Boxed<'static, Option<String>> {

@@ -25,11 +25,13 @@ struct Glance<'a> {
     folders: HashMap<RelPath, Option<RootPath>>,
     /// What was found; jobs often print the same file.
     files: HashMap<&'a str, Option<fs::Metadata>>,
+    /// Something lies where changes are not seen: behind a link, or in a hidden folder.
+    unwatched: bool,
 }
 
 impl<'a> Glance<'a> {
     fn new(library: &'a Library) -> Self {
-        Self { library, folders: HashMap::new(), files: HashMap::new() }
+        Self { library, folders: HashMap::new(), files: HashMap::new(), unwatched: false }
     }
 
     /// The file as it is now, when it is one that may be read.
@@ -48,11 +50,13 @@ impl<'a> Glance<'a> {
         let resolve = |path: RelPath| library.resolve(GCODES, path, Need::Read).ok();
         let folder = self.folders.entry(path.parent()).or_insert_with_key(|folder| resolve(folder.clone())).as_ref()?;
         let entry = folder.real.join(path.name());
+        self.unwatched |= path.names().any(|name| name.starts_with('.')) || folder.real != folder.relative.below(&folder.root.path);
         if library.permissions(&folder.root, &entry) == Permissions::Nothing {
             return None;
         }
         let found = fs::symlink_metadata(&entry).ok()?;
         // A link may lead out of the root.
+        self.unwatched |= found.is_symlink();
         let found = if found.is_symlink() { fs::metadata(resolve(path)?.real).ok()? } else { found };
         found.is_file().then_some(found)
     }
@@ -138,9 +142,9 @@ impl Files {
     }
 
     /// For jobs: for each file (relative to `gcodes`), whether it is there with this size in bytes and this time of modification in Unix seconds.
-    /// What is none is not compared.
-    pub async fn unchanged(self: &Arc<Self>, list: Vec<(String, Option<u64>, Option<f64>)>) -> Vec<bool> {
-        let (files, count) = (self.clone(), list.len());
+    /// What is none is not compared. As long as [`Files::news_mark`] is the returned mark, another look would find the same.
+    pub async fn unchanged(self: &Arc<Self>, list: Vec<(String, Option<u64>, Option<f64>)>) -> (Vec<bool>, Option<u64>) {
+        let (files, count, mark) = (self.clone(), list.len(), self.news.mark());
         let looked = blocking(move || {
             let mut glance = Glance::new(&files.library);
             let mut unchanged = Vec::with_capacity(count);
@@ -152,13 +156,19 @@ impl Files {
                 };
                 unchanged.push(found.and_then(is_same).unwrap_or(false));
             }
-            Ok(unchanged)
+            Ok((unchanged, mark.filter(|_| !glance.unwatched)))
         });
-        looked.await.unwrap_or_else(|_| vec![false; count])
+        looked.await.unwrap_or_else(|_| (vec![false; count], None))
+    }
+
+    /// Changes whenever a gcode file may have changed; none when that is not known.
+    pub fn news_mark(&self) -> Option<u64> {
+        self.news.mark()
     }
 
     /// Lets metadata follow a change; ready when what clients will ask for is there. Called without the lock of all changes.
     pub(crate) async fn followed(self: &Arc<Self>, change: &FilelistChange) {
+        self.news.add();
         let (files, change) = (self.clone(), change.clone());
         let due = blocking(move || Ok(follow(&files, &change))).await.unwrap_or_default();
         self.scanned(&due, Ask::Now).await;

@@ -101,6 +101,6 @@ async fn files_of_jobs_are_looked_at_as_every_other_request_sees_them() {
         ("folder/a.gcode", None, None, false),
         ("../outside/a.gcode", None, None, false),
     ] {
-        assert_eq!(bench.files.unchanged(vec![(file.to_owned(), size, modified)]).await, [expected], "{file} {size:?} {modified:?}");
+        assert_eq!(bench.files.unchanged(vec![(file.to_owned(), size, modified)]).await.0, [expected], "{file} {size:?} {modified:?}");
     }
 }

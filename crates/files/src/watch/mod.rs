@@ -11,6 +11,7 @@ mod apply;
 mod gather;
 mod look;
 mod mounts;
+mod news;
 mod own;
 #[cfg(test)]
 mod tests;
@@ -18,5 +19,6 @@ mod thread;
 mod tree;
 
 pub(crate) use gather::Place;
+pub(crate) use news::News;
 pub(crate) use own::{Own, Seen};
 pub(crate) use thread::{Signal, start};

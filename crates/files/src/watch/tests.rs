@@ -274,3 +274,28 @@ async fn links_come_and_go() {
     bench.link("gcodes/broken.gcode", "nowhere");
     assert_eq!(told(&bench, 0).await, [[""; 3]; 0], "links that lead out or nowhere do not exist for clients");
 }
+
+#[tokio::test]
+async fn a_look_at_files_holds_until_something_changes_where_changes_are_seen() {
+    let bench = watching();
+    for file in ["gcodes/sub/a.gcode", "gcodes/.hidden/a.gcode", "config/a.gcode"] {
+        bench.write(file, "G28\n");
+    }
+    told(&bench, 1).await;
+    let look = async |file: &str| bench.files.unchanged(vec![(file.to_owned(), Some(4), None)]).await;
+    let (found, mark) = look("sub/a.gcode").await;
+    assert_eq!((found.as_slice(), mark), ([true].as_slice(), bench.files.news_mark()));
+    assert!(mark.is_some());
+    assert_eq!(look("sub/a.gcode").await.1, mark, "looking changes nothing");
+    assert_eq!(look(".hidden/a.gcode").await, (vec![true], None), "nobody tells of changes in hidden folders");
+    fs::write(bench.path("gcodes/sub/a.gcode"), "G28\nG1 X1\n").unwrap();
+    eventually(|| bench.files.news_mark() != mark).await;
+    assert_eq!(look("sub/a.gcode").await.0, [false]);
+    bench.link("gcodes/sub/link.gcode", "a.gcode");
+    assert_eq!(look("sub/link.gcode").await.1, None, "nobody tells of changes behind links");
+    // Our own changes count before they are answered.
+    let mark = bench.files.news_mark();
+    bench.upload("b.gcode", "G28\n", &[]).await.unwrap();
+    assert_ne!(bench.files.news_mark(), mark);
+    assert_eq!(Bench::new().files.unchanged(vec![("a.gcode".to_owned(), None, None)]).await, (vec![false], None), "nobody watches");
+}

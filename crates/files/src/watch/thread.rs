@@ -83,7 +83,13 @@ pub(crate) fn start(files: &Arc<Files>) -> io::Result<()> {
     let files = Arc::downgrade(files);
     std::thread::Builder::new().name("observer".to_owned()).spawn(move || {
         let watching = match observer {
-            Observer::Inotify => watch(&files, &signal),
+            Observer::Inotify => {
+                let watching = watch(&files, &signal);
+                if let Some(manager) = files.upgrade() {
+                    manager.news.set_watched(false);
+                }
+                watching
+            }
             Observer::None => {
                 only_look(&files, &signal);
                 Ok(())
@@ -117,6 +123,11 @@ impl Watch {
         Ok(watch)
     }
 
+    /// True when the kernel tells of every change of a gcode file, none of the roots that are watched being lost.
+    fn sees_all(&self, files: &Files) -> bool {
+        self.tree.is_whole() && files.library.root(GCODES).is_some_and(|root| root.writable)
+    }
+
     fn lost_roots(&self, files: &Files) -> Vec<Place> {
         watched(files).into_iter().filter(|root| !self.tree.has(root)).collect()
     }
@@ -129,6 +140,7 @@ fn watch(files: &Weak<Files>, signal: &Signal) -> io::Result<()> {
     if !watch.tree.is_whole() {
         look.look(&manager, &watched(&manager));
     }
+    manager.news.set_watched(lost_due.is_none() && watch.sees_all(&manager));
     drop(manager);
     signal.ready.store(true, Ordering::Release);
     let mut buffer = vec![0; EVENT_BYTES];
@@ -138,6 +150,7 @@ fn watch(files: &Weak<Files>, signal: &Signal) -> io::Result<()> {
             return Ok(());
         }
         let Some(files) = files.upgrade() else { return Ok(()) };
+        files.news.add();
         let all = read(&files, &mut watch, &mut buffer)?;
         let remounted = mounts.has_changed(&files);
         if !all || watch.gather.is_full() || remounted {
@@ -158,6 +171,7 @@ fn watch(files: &Weak<Files>, signal: &Signal) -> io::Result<()> {
         if lost_due.is_none_or(|due| due <= Instant::now()) {
             lost_due = find_roots(&files, &mut watch).then(|| Instant::now() + files.settings.observing.lost_root_period);
         }
+        files.news.set_watched(lost_due.is_none() && watch.sees_all(&files));
     }
 }
 

@@ -100,7 +100,7 @@ struct DeleteParams {
 struct JobList {
     /// How many are in `jobs`.
     count: usize,
-    jobs: Vec<JobEntry>,
+    jobs: Arc<[JobEntry]>,
 }
 
 #[derive(Serialize, JsonSchema)]

@@ -1,11 +1,13 @@
 //! Records as clients see them.
 
+use std::sync::Arc;
+
 use protocol::jobs::JobEntry;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::record::{Record, wire_id};
-use crate::ports::{FileStamp, JobFiles};
+use crate::ports::{FileStamp, JobFiles, Looked};
 
 /// What metadata says of the file itself.
 #[derive(Default, Deserialize)]
@@ -52,17 +54,17 @@ impl From<Record> for Known {
     }
 }
 
-/// Looks after the files of records.
-pub(crate) async fn entries(files: &dyn JobFiles, jobs: &[Known]) -> Vec<JobEntry> {
-    let exist = files.unchanged(jobs.iter().map(|job| job.file.clone()).collect()).await;
-    let exist = exist.into_iter().chain(std::iter::repeat(false));
-    jobs.iter().zip(exist).map(|(job, exists)| JobEntry { exists, ..job.entry.clone() }).collect()
+/// Looks after the files of records; also gives how long that holds.
+pub(crate) async fn entries(files: &dyn JobFiles, jobs: &[Known]) -> (Arc<[JobEntry]>, Option<u64>) {
+    let Looked { unchanged, mark } = files.unchanged(jobs.iter().map(|job| job.file.clone()).collect()).await;
+    let exist = unchanged.into_iter().chain(std::iter::repeat(false));
+    (jobs.iter().zip(exist).map(|(job, exists)| JobEntry { exists, ..job.entry.clone() }).collect(), mark)
 }
 
 /// The same for one.
 pub(crate) async fn entry(files: &dyn JobFiles, record: Record) -> JobEntry {
     let Known { entry, file } = record.into();
-    let exists = files.unchanged(vec![file]).await.first().copied().unwrap_or(false);
+    let exists = files.unchanged(vec![file]).await.unchanged.first().copied().unwrap_or(false);
     JobEntry { exists, ..entry }
 }
 

@@ -1,6 +1,7 @@
 //! The history as a file for other programs.
 
 use std::fmt::Write;
+use std::sync::Arc;
 
 use protocol::ApiError;
 use protocol::jobs::JobEntry;
@@ -32,7 +33,7 @@ pub(crate) struct Export {
 const HEAD: &str = "job_id,status,filename,user,start_time,end_time,print_duration,total_duration,filament_used,filament_type,slicer";
 
 /// Writes; on a thread of its own, since it can be much.
-pub(crate) async fn write(format: Format, jobs: Vec<JobEntry>) -> Result<Export, ApiError> {
+pub(crate) async fn write(format: Format, jobs: Arc<[JobEntry]>) -> Result<Export, ApiError> {
     let failed = |error: String| ApiError::internal(format!("The export could not be written: {error}"));
     let work = tokio::task::spawn_blocking(move || {
         let content = match format {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
+use protocol::jobs::JobEntry;
 
 use super::entry::Known;
 use super::table::Filter;
@@ -18,12 +19,15 @@ pub(crate) struct Recent {
     kept: Mutex<Option<Kept>>,
 }
 
-#[derive(Debug)]
-struct Kept {
-    /// Writes before the list was read.
-    writes: usize,
-    filter: Filter,
-    jobs: Arc<[Known]>,
+/// A list.
+#[derive(Debug, Clone)]
+pub(crate) struct Kept {
+    /// Writes before it was read.
+    pub(crate) writes: usize,
+    pub(crate) filter: Filter,
+    pub(crate) jobs: Arc<[Known]>,
+    /// The same with what was found of the files, and the mark of that look.
+    pub(crate) looked: Option<(u64, Arc<[JobEntry]>)>,
 }
 
 /// Counts a write when it is dropped. It travels with the result of the write, which is dropped after the commit whoever still waits for it.
@@ -42,22 +46,21 @@ impl Recent {
         Write(self.writes.clone())
     }
 
-    /// To be noted before a list is read, for [`Recent::keep`].
+    /// To be noted before a list is read.
     pub(crate) fn writes(&self) -> usize {
         self.writes.load(Ordering::SeqCst)
     }
 
     /// The list of this filter, when nothing was written since it was read.
-    pub(crate) fn get(&self, filter: &Filter) -> Option<Arc<[Known]>> {
+    pub(crate) fn get(&self, filter: &Filter) -> Option<Kept> {
         let kept = self.kept.lock();
-        let kept = kept.as_ref().filter(|kept| kept.writes == self.writes() && kept.filter == *filter)?;
-        Some(kept.jobs.clone())
+        kept.as_ref().filter(|kept| kept.writes == self.writes() && kept.filter == *filter).cloned()
     }
 
-    /// Keeps a list that was read after so many writes, unless it is long.
-    pub(crate) fn keep(&self, writes: usize, filter: Filter, jobs: &Arc<[Known]>) {
-        if jobs.iter().map(Known::bytes).sum::<usize>() <= MAX_KEPT_BYTES {
-            *self.kept.lock() = Some(Kept { writes, filter, jobs: jobs.clone() });
+    /// Keeps a list, unless it is long.
+    pub(crate) fn keep(&self, list: Kept) {
+        if list.jobs.iter().map(Known::bytes).sum::<usize>() <= MAX_KEPT_BYTES {
+            *self.kept.lock() = Some(list);
         }
     }
 }
@@ -70,11 +73,14 @@ mod tests {
         Filter { newest_first: true, limit: Some(limit), ..Filter::default() }
     }
 
+    fn list(writes: usize) -> Kept {
+        Kept { writes, filter: newest(50), jobs: Arc::new([]), looked: None }
+    }
+
     #[test]
     fn a_list_is_kept_until_a_write_is_over() {
         let recent = Recent::default();
-        let jobs: Arc<[Known]> = Arc::new([]);
-        recent.keep(recent.writes(), newest(50), &jobs);
+        recent.keep(list(recent.writes()));
         assert!(recent.get(&newest(50)).is_some());
         assert!(recent.get(&newest(20)).is_none(), "another list");
         let write = recent.write();
@@ -88,7 +94,7 @@ mod tests {
         let recent = Recent::default();
         let before = recent.writes();
         drop(recent.write());
-        recent.keep(before, newest(50), &(Arc::new([]) as Arc<[Known]>));
+        recent.keep(list(before));
         assert!(recent.get(&newest(50)).is_none());
     }
 }

@@ -18,7 +18,7 @@ use tokio::time::Instant;
 
 use super::auxiliary::{Auxiliary, AuxiliaryTotal};
 use super::entry::{self, Known};
-use super::recent::Recent;
+use super::recent::{Kept, Recent};
 use super::record::{parse_id, wire_id};
 use super::table::{self, Filter};
 use super::totals::{self, Totals};
@@ -142,16 +142,21 @@ impl History {
     }
 
     /// Jobs that fit.
-    pub(crate) async fn list(&self, filter: Filter) -> Result<Vec<JobEntry>, ApiError> {
-        let jobs = match self.recent.get(&filter) {
-            Some(jobs) => jobs,
-            None => self.read_list(filter).await?,
+    pub(crate) async fn list(&self, filter: Filter) -> Result<Arc<[JobEntry]>, ApiError> {
+        let writes = self.recent.writes();
+        let (jobs, looked) = match self.recent.get(&filter) {
+            Some(Kept { jobs, looked, .. }) => (jobs, looked),
+            None => (self.read_list(&filter).await?, None),
         };
-        Ok(entry::entries(&*self.files, &jobs).await)
+        if let Some((_, entries)) = looked.filter(|(mark, _)| self.files.is_current(*mark)) {
+            return Ok(entries);
+        }
+        let (entries, mark) = entry::entries(&*self.files, &jobs).await;
+        self.recent.keep(Kept { writes, filter, jobs, looked: mark.map(|mark| (mark, entries.clone())) });
+        Ok(entries)
     }
 
-    async fn read_list(&self, filter: Filter) -> Result<Arc<[Known]>, ApiError> {
-        let writes = self.recent.writes();
+    async fn read_list(&self, filter: &Filter) -> Result<Arc<[Known]>, ApiError> {
         let wanted = filter.clone();
         let mut bytes = 0;
         let jobs = self.store.read(move |conn| {
@@ -163,9 +168,7 @@ impl History {
             })?;
             Ok(jobs)
         });
-        let jobs: Arc<[Known]> = jobs.await.map_err(to_api)?.into();
-        self.recent.keep(writes, filter, &jobs);
-        Ok(jobs)
+        Ok(jobs.await.map_err(to_api)?.into())
     }
 
     /// One job.

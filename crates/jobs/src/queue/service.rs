@@ -173,7 +173,7 @@ impl Queue {
         }
         let names: Vec<String> = filenames.iter().map(|name| name.strip_prefix('/').unwrap_or(name).to_owned()).collect();
         let stamps = names.iter().map(|name| FileStamp { filename: name.clone(), ..FileStamp::default() }).collect();
-        let exist = self.files.unchanged(stamps).await;
+        let exist = self.files.unchanged(stamps).await.unchanged;
         if let Some((missing, _)) = filenames.iter().zip(exist.iter().chain(std::iter::repeat(&false))).find(|(_, exists)| !**exists) {
             return Err(ApiError::bad_request(format!("G-Code File {missing:.200} does not exist")));
         }

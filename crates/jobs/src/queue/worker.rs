@@ -177,7 +177,7 @@ impl Worker {
         let queue = self.queue.clone();
         Box::pin(async move {
             let there = queue.files.unchanged(vec![FileStamp { filename: job.filename.clone(), ..FileStamp::default() }]).await;
-            let result = match there.first() {
+            let result = match there.unchanged.first() {
                 Some(true) => queue.starter.start(job.filename.clone(), job.user).await,
                 _ => Err(ApiError::bad_request("the file does not exist any more")),
             };
