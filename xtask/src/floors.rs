@@ -18,6 +18,7 @@ const FLOORS: &[(&str, u8)] = &[
     ("store", 1),
     ("fwhost", 1),
     ("outbound", 1),
+    ("tls", 1),
     ("access", 2),
     ("files", 2),
     ("jobs", 2),

@@ -35,6 +35,7 @@ use crate::instruments::{InstrumentParts, Instruments};
 use crate::jobs::Jobs;
 use crate::mqtt::MqttParts;
 use crate::print_control::PrinterControl;
+use crate::secure::Secure;
 use crate::settings::{self, DefaultSource, Settings};
 use crate::slicer_prints::SlicerPrints;
 
@@ -285,6 +286,12 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     };
     let operations = components.operations().map_err(BuildError)?;
 
+    let route_prefix = settings.server.route_prefix.as_deref().unwrap_or("").trim_matches('/').to_owned();
+    let secure = Secure::open(data, &settings.server, &warnings);
+    let secure_port = secure.as_ref().map(|secure| secure.port);
+    if settings.server.redirect_to_https && secure.is_none() {
+        warnings.add("[server] redirect_to_https: there is no HTTPS to send anybody to");
+    }
     let gateway = Arc::new(Gateway {
         dispatcher: Arc::new(Dispatcher { operations: Arc::new(operations), tasks: supervisor.tracker().clone() }),
         connections,
@@ -293,14 +300,20 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         files: Arc::new(Transfer(files.clone())),
         bridge: BridgeTarget::new(settings.server.fwhost_uds_address.path().to_owned(), connected(&host)),
         settings: transport::Settings {
-            route_prefix: settings.server.route_prefix.as_deref().unwrap_or("").trim_matches('/').to_owned(),
+            route_prefix: route_prefix.clone(),
             max_websockets: settings.server.max_websocket_connections as usize,
+            https_instead: secure_port.filter(|_| settings.server.redirect_to_https),
         },
         stop: supervisor.stop_token().clone(),
-        page: crate::page::page(),
+        page: settings.web.page(&route_prefix),
+        site: settings.web.site(),
     });
     scripts.connect(&gateway.dispatcher);
-    client.set_own_port(listen(&gateway, &supervisor, &settings, environment, &warnings)?);
+    let port = listen(&gateway, &supervisor, &settings, environment, &warnings)?;
+    client.set_own_ports([port].into_iter().chain(secure_port).collect());
+    if let Some(secure) = secure {
+        secure.start(&gateway, &supervisor);
+    }
     for warning in warnings.texts() {
         tracing::warn!("{warning}");
     }
@@ -592,7 +605,7 @@ fn listen(
     let local = listener.local_addr().ok();
     let address = local.map(|address| address.to_string()).unwrap_or_default();
     tracing::info!(%address, socket = %path.display(), "ready for clients");
-    supervisor.spawn_once("http", transport::http::serve(gateway.clone(), listener));
+    supervisor.spawn_once("http", transport::http::serve(gateway.clone(), listener, None));
     Ok(local.map_or(settings.server.port, |address| address.port()))
 }
 

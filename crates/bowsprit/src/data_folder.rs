@@ -4,7 +4,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use protocol::vocabulary::{CONFIG_FILE, IDENTITY_FILE, LOG_FILE, Pair, SECRETS_FILE, SOCKET_FILE};
+use protocol::vocabulary::{CERTIFICATE_FILE, CONFIG_FILE, IDENTITY_FILE, KEY_FILE, LOG_FILE, Pair, SECRETS_FILE, SOCKET_FILE};
 use uuid::Uuid;
 
 /// Our own name of the configuration file; the two other names follow in this order.
@@ -70,6 +70,16 @@ impl DataFolder {
     /// The secrets file to use.
     pub fn secrets_file(&self) -> Option<PathBuf> {
         either(&self.path, SECRETS_FILE)
+    }
+
+    /// The folder of certificates.
+    pub fn certificates(&self) -> PathBuf {
+        self.path.join("certs")
+    }
+
+    /// Certificate and key in their usual place, if both are there.
+    pub fn certificate(&self) -> Option<(PathBuf, PathBuf)> {
+        Some((either(&self.certificates(), CERTIFICATE_FILE)?, either(&self.certificates(), KEY_FILE)?))
     }
 
     /// The database file.

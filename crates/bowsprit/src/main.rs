@@ -17,8 +17,10 @@ mod jobs;
 mod mqtt;
 mod page;
 mod print_control;
+mod secure;
 mod settings;
 mod slicer_prints;
+mod web;
 
 use std::process::ExitCode;
 

@@ -19,6 +19,7 @@ use template::RenderedPath;
 
 use crate::data_folder::{DataFolder, OWN_CONFIG_FILE, is_upstream_config};
 use crate::disk::Disk;
+use crate::web::WebOptions;
 
 /// Largest secrets file that is read.
 const MAX_SECRETS: usize = 1024 * 1024;
@@ -40,6 +41,16 @@ config::options! {
         host: String = "0.0.0.0",
         /// HTTP port.
         port: u16 { min 1 } = 7125,
+        /// HTTPS port; it is opened when there is a certificate.
+        ssl_port: u16 { min 1 } = 7130,
+        /// Certificate for HTTPS in PEM, with those between it and a known authority. Unset: `certs/core.cert` or `certs/moonraker.cert` in the data folder, if it is there.
+        ssl_certificate_path: Option<PathBuf> = None,
+        /// Its key in PEM, without a password. Unset: `certs/core.key` or `certs/moonraker.key`.
+        ssl_key_path: Option<PathBuf> = None,
+        /// Whether a certificate is made where there is none. Browsers warn about it once; its fingerprint is in the log.
+        self_made_certificate: bool = false,
+        /// Whether requests of other machines by HTTP are sent to HTTPS. Programs on this machine, proxies among them, stay with HTTP.
+        redirect_to_https: bool = false,
         /// Unix socket of the firmware host.
         fwhost_uds_address ["klippy_uds_address"]: RenderedPath = "/tmp/klippy_uds",
         /// Prefix of every route, for several servers behind one proxy.
@@ -91,6 +102,8 @@ pub struct Settings {
     pub server: ServerOptions,
     /// `[authorization]`.
     pub authorization: AuthorizationOptions,
+    /// `[web]`.
+    pub web: WebOptions,
     /// `[ldap]`, when it is there and without faults.
     pub ldap: Option<LdapOptions>,
     /// Components whose sections cannot be used.
@@ -168,6 +181,7 @@ impl Settings {
         let mut reader = Reader::new(document, &context);
         let server: ServerOptions = reader.read_or_default();
         let authorization: AuthorizationOptions = reader.read_or_default();
+        let web = WebOptions::read(&mut reader);
         let (ldap, ldap_failed) = match LdapOptions::read(&mut reader) {
             Ok(options) => (options, None),
             Err(access::Faulty) => (None, Some(LdapOptions::SECTION)),
@@ -188,6 +202,7 @@ impl Settings {
         for (section, options) in [
             (ServerOptions::SECTION, server.effective()),
             (AuthorizationOptions::SECTION, authorization.effective()),
+            (WebOptions::SECTION, web.effective()),
             (FileManagerOptions::SECTION, file_manager.effective()),
             (DataStoreOptions::SECTION, data_store.effective()),
             (MachineOptions::SECTION, machine.effective()),
@@ -222,6 +237,7 @@ impl Settings {
         Self {
             server,
             authorization,
+            web,
             ldap,
             failed_components: ldap_failed.into_iter().collect(),
             file_manager,
@@ -248,6 +264,7 @@ pub fn sections() -> Vec<SectionDoc> {
     let mut sections = vec![
         ServerOptions::describe(),
         AuthorizationOptions::describe(),
+        WebOptions::describe(),
         LdapOptions::describe(),
         FileManagerOptions::describe(),
         DataStoreOptions::describe(),

@@ -2,11 +2,11 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, LOCATION, PROXY_AUTHORIZATION};
+use parking_lot::RwLock;
 use reqwest::Url;
 use tokio::sync::{OnceCell, Semaphore};
 
@@ -36,7 +36,7 @@ struct Inner {
     /// Made at first use, because it reads the certificates of the system.
     http: Arc<OnceCell<reqwest::Client>>,
     turns: Semaphore,
-    own_port: Arc<AtomicU16>,
+    own_ports: Arc<RwLock<Vec<u16>>>,
 }
 
 impl Client {
@@ -44,21 +44,21 @@ impl Client {
     #[must_use]
     pub fn new(user_agent: &str) -> Self {
         let turns = Semaphore::new(MAX_EXCHANGES);
-        Self { inner: Arc::new(Inner { user_agent: user_agent.to_owned(), http: Arc::default(), turns, own_port: Arc::default() }) }
+        Self { inner: Arc::new(Inner { user_agent: user_agent.to_owned(), http: Arc::default(), turns, own_ports: Arc::default() }) }
     }
 
     /// A client that shares connections with this one but has its own number of exchanges at one time, so that neither waits for the other: for
     /// whatever talks to something that may never answer.
     #[must_use]
     pub fn lane(&self, exchanges: usize) -> Self {
-        let Inner { user_agent, http, own_port, .. } = &*self.inner;
+        let Inner { user_agent, http, own_ports, .. } = &*self.inner;
         let turns = Semaphore::new(exchanges);
-        Self { inner: Arc::new(Inner { user_agent: user_agent.clone(), http: http.clone(), turns, own_port: own_port.clone() }) }
+        Self { inner: Arc::new(Inner { user_agent: user_agent.clone(), http: http.clone(), turns, own_ports: own_ports.clone() }) }
     }
 
-    /// Says on which port this server listens, for [`Reach::NotOurselves`].
-    pub fn set_own_port(&self, port: u16) {
-        self.inner.own_port.store(port, Ordering::Relaxed);
+    /// Says on which ports this server listens, for [`Reach::NotOurselves`].
+    pub fn set_own_ports(&self, ports: Vec<u16>) {
+        *self.inner.own_ports.write() = ports;
     }
 
     /// Sends a request, follows redirects and reads the whole answer. Any status is an answer, not an error.
@@ -112,7 +112,7 @@ impl Client {
 
     async fn refuse_ourselves(&self, url: &Url) -> Result<(), OutboundError> {
         let port = url.port_or_known_default().unwrap_or(0);
-        if port != self.inner.own_port.load(Ordering::Relaxed) {
+        if !self.inner.own_ports.read().contains(&port) {
             return Ok(());
         }
         let host = url.host_str().unwrap_or("").trim_matches(['[', ']']);

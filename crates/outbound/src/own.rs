@@ -26,6 +26,13 @@ pub fn public_address() -> Option<IpAddr> {
     v4().or_else(v6)
 }
 
+/// The addresses of this machine's interfaces that others may reach: neither loopback nor such that hold on one cable only.
+#[must_use]
+pub fn addresses() -> Vec<IpAddr> {
+    let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
+    interfaces.iter().filter(|interface| !interface.is_loopback() && !interface.is_link_local()).map(if_addrs::Interface::ip).collect()
+}
+
 fn source_towards(from: SocketAddr, to: SocketAddr) -> Option<IpAddr> {
     let socket = UdpSocket::bind(from).ok()?;
     // Connecting a datagram socket only chooses a route.

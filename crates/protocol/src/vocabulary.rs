@@ -122,6 +122,10 @@ pub const SOCKET_FILE: Pair = pair("core.sock", "moonraker.sock");
 pub const CONFIG_FILE: Pair = pair("core.conf", "moonraker.conf");
 /// Names of the secrets file in the data folder.
 pub const SECRETS_FILE: Pair = pair("core.secrets", "moonraker.secrets");
+/// Names of the certificate of HTTPS in `certs/`.
+pub const CERTIFICATE_FILE: Pair = pair("core.cert", "moonraker.cert");
+/// Names of its key.
+pub const KEY_FILE: Pair = pair("core.key", "moonraker.key");
 /// Names of the list of services that clients may start and stop, in the data folder.
 pub const ALLOWED_SERVICES_FILE: Pair = pair("core.asvc", "moonraker.asvc");
 /// Names of the service log in `logs/`.

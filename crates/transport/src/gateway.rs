@@ -10,7 +10,7 @@ use rpc::{Connections, Dispatcher};
 use tokio_util::sync::CancellationToken;
 
 use crate::bridge::BridgeTarget;
-use crate::http::{Page, query_value};
+use crate::http::{Page, Site, query_value};
 
 /// How the edge behaves; from `[server]`.
 #[derive(Debug, Clone)]
@@ -19,11 +19,13 @@ pub struct Settings {
     pub route_prefix: String,
     /// Websockets, primary and bridge together, that may be open at once.
     pub max_websockets: usize,
+    /// Port to which requests that are not secured are sent, if they come from another machine.
+    pub https_instead: Option<u16>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { route_prefix: String::new(), max_websockets: 500 }
+        Self { route_prefix: String::new(), max_websockets: 500, https_instead: None }
     }
 }
 
@@ -45,8 +47,10 @@ pub struct Gateway {
     pub settings: Settings,
     /// Ends listeners and connections.
     pub stop: CancellationToken,
-    /// What a browser gets that opens `/`, when no front end is configured.
+    /// What a browser gets that opens `/`, when no front end is configured or it cannot be read.
     pub page: Page,
+    /// The front end of a folder.
+    pub site: Option<Site>,
 }
 
 impl Gateway {

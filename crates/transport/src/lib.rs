@@ -13,6 +13,7 @@ pub mod http;
 pub mod limits;
 pub mod mqtt;
 pub mod socket;
+mod wire;
 
 pub use bridge::BridgeTarget;
 pub use gateway::{Gateway, Settings};

@@ -17,6 +17,9 @@ pub const MAX_HEADERS: usize = 100;
 /// HTTP connections open at once, websockets included.
 pub const MAX_TCP_CONNECTIONS: usize = 2048;
 
+/// The same for connections by TLS, which hold more memory each.
+pub const MAX_TLS_CONNECTIONS: usize = 512;
+
 /// A head must arrive within this time; an idle kept-alive connection is closed after it.
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
 

@@ -114,7 +114,7 @@ async fn our_own_address_is_refused_where_asked_also_behind_a_redirect() {
     let own = server(|_| page("200 OK", "", "ourselves")).await;
     let port = server(move |_| page("302 Found", &format!("Location: http://localhost:{own}/\r\n"), "")).await;
     let client = Client::new("Test/1");
-    client.set_own_port(own);
+    client.set_own_ports(vec![own]);
     for (port, target) in [(own, "/"), (port, "/")] {
         let refused = client.send(get(port, target).reach(Reach::NotOurselves)).await;
         assert_eq!(refused.unwrap_err(), OutboundError::Ourselves);

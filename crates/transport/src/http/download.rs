@@ -1,5 +1,6 @@
 //! Sending files: ranges, conditional requests, content disposition. wire/2-files-jobs.md section 1.4.
 
+use std::fs::File;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
@@ -17,52 +18,83 @@ const FOR_EVER: &str = "max-age=315360000";
 
 /// The answer that sends `download` as the request's headers ask.
 pub(super) fn send(download: Download, method: &Method, headers: &HeaderMap, versioned: bool) -> Response {
-    let etag = etag(&download);
-    if is_unchanged(headers, &etag, download.modified) {
-        let mut response = answer::bare(StatusCode::NOT_MODIFIED);
-        describe(&mut response, &download, &etag, versioned);
-        response.headers_mut().remove(header::CONTENT_TYPE);
-        return response;
+    let Download { file, size, modified, name, content_type } = download;
+    let mut response = Content { file, size, modified, coding: "" }.send(method, headers);
+    let (status, headers) = (response.status(), response.headers_mut());
+    if status != StatusCode::NOT_MODIFIED {
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
     }
-    let range =
-        headers.get(header::RANGE).and_then(|value| value.to_str().ok()).filter(|_| range_applies(headers, &etag, download.modified));
-    let (status, first, length) = match wanted(range, download.size) {
-        Wanted::All => (StatusCode::OK, 0, download.size),
-        Wanted::Part { first, last } => (StatusCode::PARTIAL_CONTENT, first, last - first + 1),
-        Wanted::Beyond => (StatusCode::RANGE_NOT_SATISFIABLE, 0, 0),
-    };
-    let mut response = answer::bare(status);
-    describe(&mut response, &download, &etag, versioned);
-    let content_range = match status {
-        StatusCode::PARTIAL_CONTENT => Some(format!("bytes {first}-{}/{}", first + length - 1, download.size)),
-        StatusCode::RANGE_NOT_SATISFIABLE => Some(format!("bytes */{}", download.size)),
-        _ => None,
-    };
-    if let Some(value) = content_range.and_then(|text| HeaderValue::from_str(&text).ok()) {
-        response.headers_mut().insert(header::CONTENT_RANGE, value);
+    if let Ok(disposition) = HeaderValue::from_str(&disposition(&name)) {
+        headers.insert(header::CONTENT_DISPOSITION, disposition);
     }
-    if method == Method::HEAD {
-        response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
-    } else if length > 0 {
-        *response.body_mut() = Body::file(download.file, first, length);
+    if versioned {
+        headers.insert(header::CACHE_CONTROL, HeaderValue::from_static(FOR_EVER));
     }
     response
 }
 
-fn describe(response: &mut Response, download: &Download, etag: &str, versioned: bool) {
-    let headers = response.headers_mut();
-    let mut set = |name: header::HeaderName, value: &str| {
-        if let Ok(value) = HeaderValue::from_str(value) {
-            headers.insert(name, value);
+/// An open file that is sent, in whole or in part, or not at all when the client has it.
+pub(super) struct Content {
+    pub file: File,
+    /// Bytes.
+    pub size: u64,
+    /// Time of the last change.
+    pub modified: SystemTime,
+    /// How it is packed, as in `Content-Encoding`; empty for not at all. Another coding is another thing to a cache.
+    pub coding: &'static str,
+}
+
+impl Content {
+    /// Status, body, and the headers that caches and ranges need; what it is, the caller says.
+    pub(super) fn send(self, method: &Method, headers: &HeaderMap) -> Response {
+        let etag = self.etag();
+        if is_unchanged(headers, &etag, self.modified) {
+            let mut response = answer::bare(StatusCode::NOT_MODIFIED);
+            self.describe(&mut response, &etag);
+            return response;
         }
-    };
-    set(header::CONTENT_TYPE, download.content_type);
-    set(header::CONTENT_DISPOSITION, &disposition(&download.name));
-    set(header::LAST_MODIFIED, &httpdate::fmt_http_date(download.modified));
-    set(header::ETAG, etag);
-    set(header::ACCEPT_RANGES, "bytes");
-    if versioned {
-        set(header::CACHE_CONTROL, FOR_EVER);
+        let range =
+            headers.get(header::RANGE).and_then(|value| value.to_str().ok()).filter(|_| range_applies(headers, &etag, self.modified));
+        let (status, first, length) = match wanted(range, self.size) {
+            Wanted::All => (StatusCode::OK, 0, self.size),
+            Wanted::Part { first, last } => (StatusCode::PARTIAL_CONTENT, first, last - first + 1),
+            Wanted::Beyond => (StatusCode::RANGE_NOT_SATISFIABLE, 0, 0),
+        };
+        let mut response = answer::bare(status);
+        self.describe(&mut response, &etag);
+        let content_range = match status {
+            StatusCode::PARTIAL_CONTENT => Some(format!("bytes {first}-{}/{}", first + length - 1, self.size)),
+            StatusCode::RANGE_NOT_SATISFIABLE => Some(format!("bytes */{}", self.size)),
+            _ => None,
+        };
+        if let Some(value) = content_range.and_then(|text| HeaderValue::from_str(&text).ok()) {
+            response.headers_mut().insert(header::CONTENT_RANGE, value);
+        }
+        if method == Method::HEAD {
+            response.headers_mut().insert(header::CONTENT_LENGTH, length.into());
+        } else if length > 0 {
+            *response.body_mut() = Body::file(self.file, first, length);
+        }
+        response
+    }
+
+    fn describe(&self, response: &mut Response, etag: &str) {
+        let headers = response.headers_mut();
+        for (name, value) in [(header::LAST_MODIFIED, httpdate::fmt_http_date(self.modified).as_str()), (header::ETAG, etag)] {
+            if let Ok(value) = HeaderValue::from_str(value) {
+                headers.insert(name, value);
+            }
+        }
+        headers.insert(header::ACCEPT_RANGES, HeaderValue::from_static("bytes"));
+        if !self.coding.is_empty() {
+            headers.insert(header::CONTENT_ENCODING, HeaderValue::from_static(self.coding));
+        }
+    }
+
+    fn etag(&self) -> String {
+        let age = self.modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let coding = if self.coding.is_empty() { String::new() } else { format!("-{}", self.coding) };
+        format!("\"{:x}-{:x}{coding}\"", age.as_nanos(), self.size)
     }
 }
 
@@ -77,11 +109,6 @@ fn disposition(name: &str) -> String {
         })
         .collect();
     format!("attachment; filename=\"{ascii}\"; filename*=UTF-8''{}", utf8_percent_encode(name, NAME))
-}
-
-fn etag(download: &Download) -> String {
-    let age = download.modified.duration_since(UNIX_EPOCH).unwrap_or_default();
-    format!("\"{:x}-{:x}\"", age.as_nanos(), download.size)
 }
 
 fn is_unchanged(headers: &HeaderMap, etag: &str, modified: SystemTime) -> bool {
@@ -161,7 +188,7 @@ mod tests {
 
     #[test]
     fn conditional_requests() {
-        let tag = etag(&download());
+        let tag = get(header::RANGE, "").headers()[header::ETAG].to_str().unwrap().to_owned();
         assert_eq!(get(header::IF_NONE_MATCH, &format!("\"x\", W/{tag}")).status(), 304);
         assert_eq!(get(header::IF_NONE_MATCH, "\"x\"").status(), 200);
         assert_eq!(get(header::IF_MODIFIED_SINCE, "Tue, 14 Nov 2023 22:13:20 GMT").status(), 304);

@@ -9,12 +9,14 @@ use std::time::Duration;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use tls::Acceptor;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
 
-use super::routes;
+use super::routes::{self, Arrival};
 use crate::gateway::Gateway;
-use crate::limits::{HEAD_TIMEOUT, MAX_HEAD, MAX_HEADERS, MAX_TCP_CONNECTIONS, STOP_GRACE, TCP_USER_TIMEOUT_MS};
+use crate::limits::{HEAD_TIMEOUT, MAX_HEAD, MAX_HEADERS, MAX_TCP_CONNECTIONS, MAX_TLS_CONNECTIONS, STOP_GRACE, TCP_USER_TIMEOUT_MS};
+use crate::wire::Wire;
 
 /// Connections that the kernel holds for us until we accept them.
 const BACKLOG: u32 = 1024;
@@ -44,9 +46,9 @@ pub fn bind(host: &str, port: u16) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)
 }
 
-/// Serves until the gateway stops.
-pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener) {
-    let slots = Arc::new(Semaphore::new(MAX_TCP_CONNECTIONS));
+/// Serves until the gateway stops; with an acceptor, secured connections only.
+pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener, acceptor: Option<Arc<Acceptor>>) {
+    let slots = Arc::new(Semaphore::new(if acceptor.is_some() { MAX_TLS_CONNECTIONS } else { MAX_TCP_CONNECTIONS }));
     loop {
         let Ok(slot) = slots.clone().acquire_owned().await else { return };
         let accepted = tokio::select! {
@@ -55,9 +57,17 @@ pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener) {
         };
         match accepted {
             Ok((stream, peer)) => {
-                let gateway = gateway.clone();
+                let (gateway, acceptor) = (gateway.clone(), acceptor.clone());
                 gateway.dispatcher.tasks.clone().spawn(async move {
-                    connection(gateway, stream, peer.ip()).await;
+                    let stop = gateway.stop.clone();
+                    let is_secure = acceptor.is_some();
+                    let opened = tokio::select! {
+                        wire = open(stream, acceptor) => wire,
+                        () = stop.cancelled() => None,
+                    };
+                    if let Some(wire) = opened {
+                        connection(gateway, wire, Arrival { peer: peer.ip(), is_secure }).await;
+                    }
                     drop(slot);
                 });
             }
@@ -69,14 +79,27 @@ pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener) {
     }
 }
 
-async fn connection(gateway: Arc<Gateway>, stream: TcpStream, peer: IpAddr) {
+/// A connection that is ready for requests; `None` when it could not be secured.
+async fn open(stream: TcpStream, acceptor: Option<Arc<Acceptor>>) -> Option<Wire> {
     // Neither option is vital: without them half-open peers only live longer and small answers wait for the peer's acknowledgement.
     let _ = stream.set_nodelay(true);
     let _ = rustix::net::sockopt::set_tcp_user_timeout(&stream, TCP_USER_TIMEOUT_MS);
+    let Some(acceptor) = acceptor else { return Some(Wire::Plain(stream)) };
+    match acceptor.accept(stream).await {
+        Ok(secured) => Some(Wire::Secure(Box::new(secured))),
+        Err(error) => {
+            // Browsers leave here when somebody has not accepted the certificate yet.
+            tracing::debug!(%error, "a connection could not be secured");
+            None
+        }
+    }
+}
+
+async fn connection(gateway: Arc<Gateway>, wire: Wire, arrival: Arrival) {
     let stop = gateway.stop.clone();
     let service = service_fn(move |request| {
         let gateway = gateway.clone();
-        async move { Ok::<_, Infallible>(routes::handle(gateway, peer, request).await) }
+        async move { Ok::<_, Infallible>(routes::handle(gateway, arrival, request).await) }
     });
     // Without `pipeline_flush`: it holds an answer back while anything follows the request, be it only a line break.
     let serving = http1::Builder::new()
@@ -84,7 +107,7 @@ async fn connection(gateway: Arc<Gateway>, stream: TcpStream, peer: IpAddr) {
         .header_read_timeout(HEAD_TIMEOUT)
         .max_buf_size(MAX_HEAD)
         .max_headers(MAX_HEADERS)
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection(TokioIo::new(wire), service)
         .with_upgrades();
     let mut serving = std::pin::pin!(serving);
     tokio::select! {

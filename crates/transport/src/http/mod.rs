@@ -5,10 +5,12 @@ mod arguments;
 mod body;
 mod cors;
 mod download;
+mod encoding;
 mod listener;
 mod page;
 mod range;
 mod routes;
+mod site;
 mod tus;
 mod upload;
 
@@ -16,6 +18,7 @@ pub(crate) use arguments::query_value;
 pub use body::Body;
 pub use listener::{bind, serve};
 pub use page::{Asset, Page};
+pub use site::Site;
 
 /// A request as hyper gives it.
 pub type Request = http::Request<hyper::body::Incoming>;

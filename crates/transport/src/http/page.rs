@@ -11,6 +11,7 @@ use flate2::write::GzEncoder;
 use http::{HeaderMap, HeaderValue, StatusCode, header};
 use rpc::{Operations, contract};
 
+use super::encoding::accepts;
 use super::{Response, answer};
 
 /// Scripts, styles and connections only from here, nothing written into the page, no frame around it on other pages.
@@ -59,6 +60,13 @@ impl Page {
         Self { files: assets.iter().map(|asset| (asset.path, served(asset))).collect(), contract: Default::default() }
     }
 
+    /// The same without the page at `/`; a text stands there instead.
+    #[must_use]
+    pub fn with_welcome(mut self, text: String) -> Self {
+        self.files.insert("/", Served::new("text/plain; charset=utf-8", text.into()));
+        self
+    }
+
     /// The file under this route, if there is one.
     pub(super) fn file(&self, path: &str, request: &HeaderMap) -> Option<Response> {
         Some(self.files.get(path)?.answer(request))
@@ -85,7 +93,7 @@ impl Served {
     }
 
     fn answer(&self, request: &HeaderMap) -> Response {
-        let is_compressed = accepts_gzip(request) && self.plain.len() >= WORTH_COMPRESSING;
+        let is_compressed = accepts(request, "gzip") && self.plain.len() >= WORTH_COMPRESSING;
         let tag = format!("\"{:016x}{}\"", self.tag, if is_compressed { "-gz" } else { "" });
         let mut response = if is_known(request, &tag) {
             answer::bare(StatusCode::NOT_MODIFIED)
@@ -113,17 +121,6 @@ impl Served {
 fn is_known(request: &HeaderMap, tag: &str) -> bool {
     let known = request.get(header::IF_NONE_MATCH).and_then(|value| value.to_str().ok()).unwrap_or("");
     known.split(',').any(|one| matches!(one.trim().trim_start_matches("W/"), "*") || one.trim().trim_start_matches("W/") == tag)
-}
-
-/// True when the client names gzip and does not refuse it in the same breath (`gzip;q=0`).
-fn accepts_gzip(request: &HeaderMap) -> bool {
-    request.get_all(header::ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok()).flat_map(|value| value.split(',')).any(
-        |coding| {
-            let (name, weight) = coding.split_once(';').unwrap_or((coding, ""));
-            let weight = weight.trim().trim_start_matches("q=").parse::<f32>().unwrap_or(1.0);
-            name.trim().eq_ignore_ascii_case("gzip") && weight > 0.0
-        },
-    )
 }
 
 fn compress(plain: &Bytes) -> Bytes {

@@ -13,7 +13,7 @@ use rpc::dispatch::invoke;
 use rpc::registry::{Found, Outcome};
 use rpc::{Access, Call, ConnectionId, Identity, Origin, Verb};
 
-use super::{Request, Response, answer, arguments, cors, download, page, tus, upload};
+use super::{Request, Response, answer, arguments, cors, download, page, site, tus, upload};
 use crate::gateway::Gateway;
 use crate::limits::{MAX_BODY, MAX_STRANGER_BODY};
 use crate::{bridge, socket};
@@ -22,6 +22,15 @@ use crate::{bridge, socket};
 const FIXED: &[&str] =
     &["/", "/docs", "/server/openapi.json", "/server/rpc.json", "/websocket", "/fwhostsocket", "/klippysocket", "/server/jsonrpc"];
 
+/// How a request came.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Arrival {
+    /// The other end of the connection.
+    pub peer: IpAddr,
+    /// By TLS.
+    pub is_secure: bool,
+}
+
 /// What a request is after its body was split off.
 struct Head<'a> {
     path: &'a str,
@@ -29,13 +38,19 @@ struct Head<'a> {
     method: &'a Method,
     headers: &'a HeaderMap,
     admission: &'a Admission,
+    is_secure: bool,
 }
 
 /// Answers one request; never fails.
-pub(super) async fn handle(gateway: Arc<Gateway>, peer: IpAddr, request: Request) -> Response {
-    let admission = gateway.admit(peer, request.headers(), request.uri().query().unwrap_or(""));
+pub(super) async fn handle(gateway: Arc<Gateway>, arrival: Arrival, request: Request) -> Response {
+    if let Some(port) = gateway.settings.https_instead
+        && let Some(secured) = secured(arrival, port, &request)
+    {
+        return answer::redirect(&secured);
+    }
+    let admission = gateway.admit(arrival.peer, request.headers(), request.uri().query().unwrap_or(""));
     let origin = request.headers().get(header::ORIGIN).filter(|_| admission.cors_allowed).cloned();
-    let mut response = match route(&gateway, &admission, request).await {
+    let mut response = match route(&gateway, &admission, arrival.is_secure, request).await {
         Ok(response) => response,
         Err(error) => answer::error(&error),
     };
@@ -45,7 +60,7 @@ pub(super) async fn handle(gateway: Arc<Gateway>, peer: IpAddr, request: Request
     response
 }
 
-async fn route(gateway: &Arc<Gateway>, admission: &Admission, request: Request) -> Result<Response, ApiError> {
+async fn route(gateway: &Arc<Gateway>, admission: &Admission, is_secure: bool, request: Request) -> Result<Response, ApiError> {
     let path = strip_prefix(request.uri().path(), &gateway.settings.route_prefix).ok_or_else(|| unknown(admission))?.to_owned();
     if request.method() == Method::OPTIONS && tus::is_ours(&path) {
         return Ok(tus::options(gateway.files.as_ref(), admission.cors_allowed, request.headers()));
@@ -61,13 +76,13 @@ async fn route(gateway: &Arc<Gateway>, admission: &Admission, request: Request) 
         }
     }
     if matches!(*request.method(), Method::GET | Method::HEAD)
-        && let Some(response) = page(gateway, admission, &path, request.uri().path(), request.headers()).await?
+        && let Some(response) = page(gateway, admission, &path, &request).await?
     {
         return Ok(response);
     }
     let (parts, body) = request.into_parts();
     let query = parts.uri.query().unwrap_or("");
-    let head = Head { path: &path, query, method: &parts.method, headers: &parts.headers, admission };
+    let head = Head { path: &path, query, method: &parts.method, headers: &parts.headers, admission, is_secure };
     let upload_route = gateway.dispatcher.operations.upload(&path);
     match (head.method, head.path) {
         (&Method::POST, "/server/jsonrpc") => json_rpc(gateway, &head, body).await,
@@ -102,14 +117,9 @@ async fn route(gateway: &Arc<Gateway>, admission: &Admission, request: Request) 
     }
 }
 
-/// The built-in page, which strangers see as well, and the contract.
-async fn page(
-    gateway: &Arc<Gateway>,
-    admission: &Admission,
-    path: &str,
-    whole_path: &str,
-    headers: &HeaderMap,
-) -> Result<Option<Response>, ApiError> {
+/// Front end, built-in page and contract. Pages are for strangers as well; what they show is not.
+async fn page(gateway: &Arc<Gateway>, admission: &Admission, path: &str, request: &Request) -> Result<Option<Response>, ApiError> {
+    let (method, headers) = (request.method(), request.headers());
     if page::CONTRACT.contains(&path) {
         authorised(admission)?;
         let (gateway, path, headers) = (gateway.clone(), path.to_owned(), headers.clone());
@@ -117,10 +127,26 @@ async fn page(
         return tokio::task::spawn_blocking(writing).await.map(Some).map_err(|error| ApiError::internal(error.to_string()));
     }
     // Addresses in the page are relative, so that it works below any prefix; they need the slash at the end of it.
-    if path == "/" && !whole_path.ends_with('/') {
-        return Ok(Some(answer::redirect(&format!("{}/", whole_path.rsplit('/').next().unwrap_or("")))));
+    if path == "/" && !request.uri().path().ends_with('/') {
+        return Ok(Some(answer::redirect(&format!("{}/", request.uri().path().rsplit('/').next().unwrap_or("")))));
     }
-    Ok(gateway.page.file(path, headers))
+    let own = || gateway.page.file(path, headers);
+    let Some(site) = &gateway.site else { return Ok(own()) };
+    if site::is_interface(path) || gateway.dispatcher.operations.has_route(path) {
+        return Ok(None);
+    }
+    // `/docs` stays with every front end.
+    if path != "/"
+        && let Some(response) = own()
+    {
+        return Ok(Some(response));
+    }
+    if let Some(response) = site.file(path, method, headers).await {
+        return Ok(Some(response));
+    }
+    let response = if path == "/" { own() } else { site.page(path, method, headers).await };
+    // Which files a public folder has is no secret.
+    response.map(Some).ok_or_else(|| ApiError::not_found("Not Found"))
 }
 
 /// An operation of the registry.
@@ -246,7 +272,20 @@ async fn delete_file(gateway: &Arc<Gateway>, head: &Head<'_>, path: &str) -> Res
 fn base_url(gateway: &Gateway, head: &Head<'_>) -> String {
     let host = head.headers.get(header::HOST).and_then(|host| host.to_str().ok()).unwrap_or("localhost");
     let prefix = &gateway.settings.route_prefix;
-    if prefix.is_empty() { format!("http://{host}") } else { format!("http://{host}/{prefix}") }
+    let scheme = if head.is_secure { "https" } else { "http" };
+    if prefix.is_empty() { format!("{scheme}://{host}") } else { format!("{scheme}://{host}/{prefix}") }
+}
+
+/// The secured address of a request that came unsecured from another machine. Programs on this one, proxies among them, stay as they are.
+fn secured(arrival: Arrival, port: u16, request: &http::Request<impl Sized>) -> Option<String> {
+    if arrival.is_secure || arrival.peer.to_canonical().is_loopback() {
+        return None;
+    }
+    let authority: http::uri::Authority = request.headers().get(header::HOST)?.to_str().ok()?.parse().ok()?;
+    let host = authority.host();
+    let port = if port == 443 { String::new() } else { format!(":{port}") };
+    let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
+    Some(format!("https://{host}{port}{target}"))
 }
 
 fn strip_prefix<'a>(path: &'a str, prefix: &str) -> Option<&'a str> {
@@ -299,7 +338,24 @@ fn not_allowed() -> ApiError {
 
 #[cfg(test)]
 mod tests {
-    use super::strip_prefix;
+    use super::{Arrival, secured, strip_prefix};
+
+    #[test]
+    fn unsecured_requests_of_other_machines_are_sent_on() {
+        let sent_on = |peer: &str, is_secure, port, host: &str| {
+            let request = http::Request::get("/files?x=1").header("host", host).body(()).unwrap();
+            secured(Arrival { peer: peer.parse().unwrap(), is_secure }, port, &request)
+        };
+        let there = |text: &str| Some(text.to_owned());
+        assert_eq!(sent_on("192.0.2.1", false, 7130, "printer.local:7125"), there("https://printer.local:7130/files?x=1"));
+        assert_eq!(sent_on("192.0.2.1", false, 443, "[fd00::1]"), there("https://[fd00::1]/files?x=1"));
+        assert_eq!(sent_on("192.0.2.1", true, 7130, "printer.local"), None);
+        for local in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
+            assert_eq!(sent_on(local, false, 7130, "printer.local"), None, "{local}");
+        }
+        assert_eq!(sent_on("192.0.2.1", false, 7130, "a b"), None);
+        assert_eq!(sent_on("192.0.2.1", false, 7130, "user@evil/"), None);
+    }
 
     #[test]
     fn prefixes_are_whole_segments() {

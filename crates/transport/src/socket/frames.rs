@@ -3,13 +3,12 @@
 //! The library's codec is used directly instead of its stream adaptor: only so can the limit for messages change while a connection lives, and a
 //! look for arrivals costs neither a waker nor a cleared buffer.
 
-use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::io::{self, ErrorKind, IoSlice};
 
 use bytes::Bytes;
 use protocol::Frame;
 use rpc::CloseReason;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio_tungstenite::tungstenite::error::ProtocolError;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig, WebSocketContext};
@@ -17,46 +16,28 @@ use tokio_tungstenite::tungstenite::{Error, Message, Utf8Bytes};
 
 use super::looped::{Arrival, Goodbye, MessageStream};
 use crate::limits::{MAX_STRANGER_MESSAGE, MAX_WEBSOCKET_MESSAGE, READ_BUFFER};
+use crate::wire::{AtOnce, Wire};
 
-/// A primary websocket over TCP.
+/// A primary websocket.
 pub(crate) struct Primary {
-    stream: TcpStream,
+    stream: Wire,
     codec: WebSocketContext,
-}
-
-/// A socket on which everything happens at once or not at all.
-struct AtOnce<'a>(&'a TcpStream);
-
-impl Read for AtOnce<'_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.try_read(buffer)
-    }
-}
-
-impl Write for AtOnce<'_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.try_write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }
 
 impl Primary {
     /// A websocket after its upgrade, and what was read behind the opening request.
-    pub(crate) fn new(stream: TcpStream, read: Vec<u8>, config: WebSocketConfig) -> Self {
+    pub(crate) fn new(stream: Wire, read: Vec<u8>, config: WebSocketConfig) -> Self {
         Self { stream, codec: WebSocketContext::from_partially_read(read, Role::Server, Some(config)) }
     }
 
     fn read(&mut self) -> Result<Message, Error> {
-        self.codec.read(&mut AtOnce(&self.stream))
+        self.codec.read(&mut AtOnce(&mut self.stream))
     }
 
     /// Sends what the codec holds: pings, and answers to pings and goodbyes.
     async fn flush(&mut self) -> io::Result<()> {
         loop {
-            match self.codec.flush(&mut AtOnce(&self.stream)) {
+            match self.codec.flush(&mut AtOnce(&mut self.stream)) {
                 Ok(()) => return Ok(()),
                 Err(error) if would_block(&error) => self.stream.writable().await?,
                 Err(error) => return Err(io::Error::other(error)),
@@ -132,11 +113,12 @@ impl MessageStream for Primary {
             }
             IoSlice::advance_slices(&mut parts, written);
         }
-        Ok(())
+        // What is encrypted is not necessarily sent.
+        self.stream.flush().await
     }
 
     async fn ping(&mut self) -> io::Result<()> {
-        match self.codec.write(&mut AtOnce(&self.stream), Message::Ping(Bytes::new())) {
+        match self.codec.write(&mut AtOnce(&mut self.stream), Message::Ping(Bytes::new())) {
             Err(error) if !would_block(&error) => Err(io::Error::other(error)),
             _ => self.flush().await,
         }
@@ -153,7 +135,7 @@ impl MessageStream for Primary {
             Goodbye::Protocol => (CloseCode::Protocol, "protocol error"),
         };
         // The frame is queued in any case; it is sent below.
-        let _ = self.codec.close(&mut AtOnce(&self.stream), Some(CloseFrame { code, reason: Utf8Bytes::from_static(reason) }));
+        let _ = self.codec.close(&mut AtOnce(&mut self.stream), Some(CloseFrame { code, reason: Utf8Bytes::from_static(reason) }));
         match goodbye {
             Goodbye::Ours(_) | Goodbye::Answer => self.drain().await,
             Goodbye::TooLarge | Goodbye::NotUtf8 | Goodbye::Protocol => self.discard().await,
@@ -199,7 +181,7 @@ impl Head {
 mod tests {
     use super::*;
     use futures_util::{SinkExt, StreamExt};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
     use tokio_tungstenite::WebSocketStream;
     use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
     use tokio_tungstenite::tungstenite::protocol::frame::{Frame as Reference, FrameHeader};
@@ -210,7 +192,7 @@ mod tests {
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (server, _) = listener.accept().await.unwrap();
         let config = WebSocketConfig::default().read_buffer_size(4096).max_message_size(Some(1)).max_frame_size(Some(1));
-        (Primary::new(server, Vec::new(), config), WebSocketStream::from_raw_socket(client, Role::Client, None).await)
+        (Primary::new(Wire::Plain(server), Vec::new(), config), WebSocketStream::from_raw_socket(client, Role::Client, None).await)
     }
 
     async fn arrival(socket: &mut Primary) -> Arrival {

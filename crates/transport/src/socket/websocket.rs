@@ -9,7 +9,6 @@ use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use protocol::{ApiError, ErrorKind};
 use rpc::{Connection, ConnectionKind};
-use tokio::net::TcpStream;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -21,12 +20,13 @@ use super::looped::run;
 use crate::gateway::Gateway;
 use crate::http::{Body, Request, Response};
 use crate::limits::{MAX_STRANGER_MESSAGE, MAX_STRANGERS, MAX_STRANGERS_PER_ADDRESS, MAX_WEBSOCKET_MESSAGE, READ_BUFFER};
+use crate::wire::Wire;
 
 /// Bytes gathered before a write; a burst of small messages leaves in one system call.
 const WRITE_BUFFER: usize = 16 * 1024;
 
-/// A bridge websocket over TCP; the primary one has a codec of its own ([`Primary`]).
-pub(crate) type Socket = WebSocketStream<TcpStream>;
+/// A bridge websocket; the primary one has a codec of its own ([`Primary`]).
+pub(crate) type Socket = WebSocketStream<Wire>;
 
 /// Answers the opening request of a primary websocket and runs the connection behind it.
 pub(crate) fn upgrade(gateway: &Arc<Gateway>, admission: &Admission, mut request: Request) -> Result<Response, ApiError> {
@@ -81,8 +81,8 @@ impl Opening {
     }
 
     /// The stream below, and what has been read from it already.
-    async fn opened(self) -> Option<(TcpStream, Vec<u8>)> {
-        let parts = self.0.await.ok()?.downcast::<TokioIo<TcpStream>>().ok()?;
+    async fn opened(self) -> Option<(Wire, Vec<u8>)> {
+        let parts = self.0.await.ok()?.downcast::<TokioIo<Wire>>().ok()?;
         Some((parts.io.into_inner(), parts.read_buf.to_vec()))
     }
 }

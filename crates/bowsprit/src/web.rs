@@ -1,0 +1,69 @@
+//! What a browser gets: a front end from a folder, the built-in page, or a word of welcome.
+
+use std::path::PathBuf;
+
+use config::{OptionSet, Reader};
+use transport::http::{Page, Site};
+
+config::options! {
+    /// What browsers get. Without a folder that is the built-in page.
+    pub struct WebOptions: "web" {
+        /// Folder of a built front end, such as Mainsail or Fluidd, or of any other static site; served at `/`, to everybody.
+        root: Option<PathBuf> = None,
+        /// Whether the built-in page is shown where no folder is served.
+        builtin_page: bool = true,
+    }
+}
+
+impl WebOptions {
+    /// The options; a folder without a page gives a warning.
+    pub fn read(reader: &mut Reader<'_>) -> Self {
+        let options: Self = reader.read_or_default();
+        if let Some(root) = &options.root
+            && let Err(error) = std::fs::File::open(root.join("index.html"))
+        {
+            let instead = if options.builtin_page { "the built-in page" } else { "a text" };
+            let page = root.join("index.html");
+            reader.warn(Self::SECTION, "root", format!("{} cannot be read: {error}; {instead} is shown instead", page.display()));
+        }
+        options
+    }
+
+    /// The front end of the configured folder.
+    pub fn site(&self) -> Option<Site> {
+        self.root.clone().map(Site::new)
+    }
+
+    /// The built-in page, or what stands in its place.
+    pub fn page(&self, route_prefix: &str) -> Page {
+        let page = crate::page::page();
+        if self.builtin_page {
+            return page;
+        }
+        let prefix = if route_prefix.is_empty() { String::new() } else { format!("/{route_prefix}") };
+        page.with_welcome(format!("This is Bowsprit, an API server for 3D printers.\nIts interface is described at {prefix}/docs\n"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_cannot_be_read_is_named_with_its_line() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "[web]\nbuiltin_page: yes\nroot: {data_path}\n";
+        let read = || {
+            let loaded = config::load_text("core.conf", text);
+            let context = config::Context { data_path: folder.path().to_owned(), ..Default::default() };
+            let mut reader = Reader::new(&loaded.document, &context);
+            let options = WebOptions::read(&mut reader);
+            assert_eq!(options.root.as_deref(), Some(folder.path()));
+            reader.warnings.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let warnings = read();
+        assert!(warnings.len() == 1 && warnings[0].starts_with("core.conf:3: [web] root: "), "{warnings:?}");
+        std::fs::write(folder.path().join("index.html"), "").unwrap();
+        assert!(read().is_empty());
+    }
+}
