@@ -34,13 +34,12 @@ impl Secure {
             warnings.add(format!("[server] ssl_port: {} is the port of HTTP; there is no HTTPS", options.ssl_port));
             return None;
         }
-        let acceptor = Acceptor::new(source).map_err(|error| warnings.add(format!("There is no HTTPS: {error}"))).ok()?;
-        let listener = transport::http::bind(&options.host, options.ssl_port)
-            .map_err(|error| {
-                warnings.add(format!("[server] ssl_port: cannot listen on {} port {}: {error}", options.host, options.ssl_port))
-            })
-            .ok()?;
-        Some(Self { acceptor: Arc::new(acceptor), listener, port: options.ssl_port })
+        let unusable = |error| warnings.add(format!("There is no HTTPS: {error}"));
+        let acceptor = Acceptor::new(source).map_err(unusable).ok()?;
+        let (host, port) = (&options.host, options.ssl_port);
+        let failed = |error| warnings.add(format!("[server] ssl_port: cannot listen on {host} port {port}: {error}"));
+        let listener = transport::http::bind(host, port).map_err(failed).ok()?;
+        Some(Self { acceptor: Arc::new(acceptor), listener, port })
     }
 
     /// Serves, and follows changes of the certificate.
