@@ -13,7 +13,8 @@ use devices::power::{self, Power};
 use devices::script::Scripts;
 use files::{Files, FilesSettings, Log, Transfer};
 use fwhost::{FwHost, HostEvent};
-use integrations::{Agents, Announcements, MqttService, SlicerApi, Webcams, announcements};
+use integrations::discovery::Discovery;
+use integrations::{Agents, Announcements, MqttService, SlicerApi, Webcams, announcements, webcams};
 use machine::{Machine, Roots};
 use parking_lot::Mutex;
 use printer::Printer;
@@ -30,6 +31,7 @@ use uuid::Uuid;
 
 use crate::data_folder::DataFolder;
 use crate::device_services::DeviceServices;
+use crate::discovery::discovery;
 use crate::host_paths::HostPaths;
 use crate::instruments::{InstrumentParts, Instruments};
 use crate::jobs::Jobs;
@@ -252,7 +254,16 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         },
     );
     let namespaces = Namespaces::new(store.clone());
-    let webcams = Webcams::new(configured_webcams(data, &settings, &warnings), namespaces.clone(), connections.clone(), client.clone());
+    let parts = webcams::Parts {
+        namespaces: namespaces.clone(),
+        connections: connections.clone(),
+        client: client.clone(),
+        places: settings.web.places(),
+        tasks: supervisor.tracker().clone(),
+        stop: supervisor.stop_token().clone(),
+    };
+    let installation = identity(data, &warnings);
+    let webcams = Webcams::new(configured_webcams(&settings, installation), parts);
     webcams.load().await;
     let announcements = Announcements::new(announcement_settings(data, &settings), store.clone(), connections.clone(), client.clone());
     announcements.load().await;
@@ -289,6 +300,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     let route_prefix = settings.server.route_prefix.as_deref().unwrap_or("").trim_matches('/').to_owned();
     let secure = Secure::open(data, &settings.server, &warnings);
     let secure_port = secure.as_ref().map(|secure| secure.port);
+    let discovery = discovery(&settings, installation, &machine, secure_port, &route_prefix);
     if settings.server.redirect_to_https && secure.is_none() {
         warnings.add("[server] redirect_to_https: there is no HTTPS to send anybody to");
     }
@@ -298,6 +310,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         gate,
         accounts,
         files: Arc::new(Transfer(files.clone())),
+        cameras: components.webcams.clone(),
         bridge: BridgeTarget::new(settings.server.fwhost_uds_address.path().to_owned(), connected(&host)),
         settings: transport::Settings {
             route_prefix: route_prefix.clone(),
@@ -307,10 +320,14 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         stop: supervisor.stop_token().clone(),
         page: settings.web.page(&route_prefix),
         site: settings.web.site(),
+        description: discovery.as_ref().and_then(Discovery::description),
     });
     scripts.connect(&gateway.dispatcher);
     let port = listen(&gateway, &supervisor, &settings, environment, &warnings)?;
     client.set_own_ports([port].into_iter().chain(secure_port).collect());
+    if let Some(discovery) = discovery {
+        discovery.start(port, &supervisor);
+    }
     if let Some(secure) = secure {
         secure.start(&gateway, &supervisor);
     }
@@ -415,8 +432,12 @@ impl Server {
 
 /// What is there, under every name that clients look up.
 fn component_names(settings: &Settings, instruments: &Instruments) -> Arc<[String]> {
-    let configured =
-        [settings.mqtt.as_ref().map(|_| "mqtt"), settings.ldap.as_ref().map(|_| "ldap"), settings.power.first().map(|_| "power")];
+    let configured = [
+        settings.mqtt.as_ref().map(|_| "mqtt"),
+        settings.ldap.as_ref().map(|_| "ldap"),
+        settings.discovery.as_ref().map(|_| "zeroconf"),
+        settings.power.first().map(|_| "power"),
+    ];
     let slicer_api = settings.slicer_api.enabled.then_some(["slicer_api", "octoprint_compat"]);
     let configured = configured.into_iter().flatten().chain(slicer_api.into_iter().flatten());
     COMPONENTS.iter().copied().chain(configured).chain(instruments.components()).map(ToOwned::to_owned).collect()
@@ -457,11 +478,14 @@ pub fn announcement_settings(data: &DataFolder, settings: &Settings) -> announce
     announcements::Settings { options: settings.announcements.clone(), folder: data.path().join("development/announcements") }
 }
 
-fn configured_webcams(data: &DataFolder, settings: &Settings, warnings: &Warnings) -> Vec<Webcam> {
-    let installation = data.identity().unwrap_or_else(|error| {
+fn identity(data: &DataFolder, warnings: &Warnings) -> Uuid {
+    data.identity().unwrap_or_else(|error| {
         warnings.add(format!("The identity of the installation cannot be kept, so ids of configured webcams change: {error}"));
         Uuid::new_v4()
-    });
+    })
+}
+
+fn configured_webcams(settings: &Settings, installation: Uuid) -> Vec<Webcam> {
     settings.webcams.iter().map(|(name, webcam)| webcam.entry(name, installation)).collect()
 }
 

@@ -7,7 +7,7 @@ use devices::gpio::Gpio;
 use devices::power::Power;
 use devices::script::Scripts;
 use fwhost::FwHost;
-use integrations::{Agents, Announcements, MqttService, Webcams};
+use integrations::{Agents, Announcements, MqttService, Webcams, webcams};
 use machine::{Machine, Roots};
 use outbound::mqtt::{Mqtt, MqttOptions, Qos};
 use printer::Printer;
@@ -15,6 +15,7 @@ use rpc::{Connections, Operations};
 use runtime::StopToken;
 use server::{Administration, Database, DatabaseParts, Parts, Warnings};
 use store::{Namespaces, Store};
+use tokio_util::task::TaskTracker;
 
 use crate::build::{self, Components};
 use crate::data_folder::DataFolder;
@@ -85,7 +86,15 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
     };
     let instruments = Arc::new(Instruments::new(&settings.instruments, made_of).complete());
     let power = Power::new(Vec::new(), &build::power_parts(&host, &connections, &client, None, &gpio));
-    let webcams = Webcams::new(Vec::new(), namespaces.clone(), connections.clone(), client);
+    let parts_of_webcams = webcams::Parts {
+        namespaces,
+        connections: connections.clone(),
+        client,
+        places: settings.web.places(),
+        tasks: TaskTracker::new(),
+        stop: StopToken::new(),
+    };
+    let webcams = Webcams::new(Vec::new(), parts_of_webcams);
     let administration = Administration::new(host.clone(), connections, Warnings::default(), parts);
     let audit = AuditLog::new(store);
     let (broker, _) = Mqtt::new(MqttOptions::to("", 0));

@@ -9,6 +9,7 @@ mod contract;
 mod data_folder;
 mod demo;
 mod device_services;
+mod discovery;
 mod disk;
 mod host_paths;
 mod import;

@@ -8,7 +8,7 @@ use config::{Chosen, Context, Document, OptionSet, Reader, Secrets, SectionDoc, 
 use devices::power::{self, PowerDevice};
 use devices::settings::InstrumentSettings;
 use files::FileManagerOptions;
-use integrations::{AnnouncementOptions, MqttSection, SlicerApiOptions, WebcamOptions};
+use integrations::{AnnouncementOptions, DiscoveryOptions, MqttSection, SlicerApiOptions, WebcamOptions};
 use jobs::{HistoryOptions, JobQueueOptions};
 use machine::MachineOptions;
 use printer::DataStoreOptions;
@@ -126,6 +126,8 @@ pub struct Settings {
     pub slicer_api: SlicerApiOptions,
     /// `[power name]`; faulty ones are left out.
     pub power: Vec<PowerDevice>,
+    /// `[zeroconf]`, when there is one that can be used.
+    pub discovery: Option<DiscoveryOptions>,
     /// `[mqtt]`, when there is one that can be used.
     pub mqtt: Option<MqttSection>,
     /// Strips and sensors that can be used.
@@ -195,6 +197,7 @@ impl Settings {
         let webcams = WebcamOptions::read(&mut reader);
         let power = power::read(&mut reader, &context.secrets);
         let mqtt = MqttSection::read_one(&mut reader);
+        let discovery = DiscoveryOptions::read_one(&mut reader);
         let instruments = InstrumentSettings::read(&mut reader, &context.secrets);
         let database: DatabaseOptions = reader.read_or_default();
         let slicer_api: SlicerApiOptions = reader.read_or_default();
@@ -223,6 +226,9 @@ impl Settings {
         for device in &power {
             config.insert(format!("power {}", device.name), Value::Object(device.effective.clone()));
         }
+        if let Some(discovery) = &discovery {
+            config.insert(DiscoveryOptions::SECTION.to_owned(), Value::Object(discovery.effective()));
+        }
         if let Some(mqtt) = &mqtt {
             config.insert(MqttSection::SECTION.to_owned(), Value::Object(mqtt.effective()));
         }
@@ -250,6 +256,7 @@ impl Settings {
             webcams,
             power,
             mqtt,
+            discovery,
             instruments,
             is_upstream,
             report,
@@ -274,6 +281,7 @@ pub fn sections() -> Vec<SectionDoc> {
         AnnouncementOptions::describe(),
         WebcamOptions::describe(),
         MqttSection::describe(),
+        DiscoveryOptions::describe(),
         DatabaseOptions::describe(),
         SlicerApiOptions::describe(),
     ];

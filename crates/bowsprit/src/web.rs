@@ -3,7 +3,11 @@
 use std::path::PathBuf;
 
 use config::{OptionSet, Reader};
+use integrations::webcams::relay::Places;
 use transport::http::{Page, Site};
+
+/// Where streamers usually listen.
+const STREAMERS: &[&str] = &["http://127.0.0.1:8080", "http://127.0.0.1:8081", "http://127.0.0.1:8082", "http://127.0.0.1:8083"];
 
 config::options! {
     /// What browsers get. Without a folder that is the built-in page.
@@ -12,6 +16,10 @@ config::options! {
         root: Option<PathBuf> = None,
         /// Whether the built-in page is shown where no folder is served.
         builtin_page: bool = true,
+        /// Addresses of the camera streamers behind `/webcam/`, `/webcam2/` and so on, one a line: where `stream_url: /webcam/?action=stream` leads.
+        webcam_streamers: Vec<String> = STREAMERS,
+        /// Address to which the server joins all other webcam addresses that are paths on this machine.
+        webcam_base: String = "http://127.0.0.1",
     }
 }
 
@@ -26,7 +34,20 @@ impl WebOptions {
             let page = root.join("index.html");
             reader.warn(Self::SECTION, "root", format!("{} cannot be read: {error}; {instead} is shown instead", page.display()));
         }
+        let is_http = |address: &String| ["http://", "https://"].iter().any(|scheme| address.starts_with(scheme));
+        for (option, is_sound) in
+            [("webcam_streamers", options.webcam_streamers.iter().all(is_http)), ("webcam_base", is_http(&options.webcam_base))]
+        {
+            if !is_sound {
+                reader.reject(Self::SECTION, option, "expected addresses that start with http:// or https://");
+            }
+        }
         options
+    }
+
+    /// Where paths of webcams lead.
+    pub fn places(&self) -> Places {
+        Places { streamers: self.webcam_streamers.clone(), base: self.webcam_base.clone() }
     }
 
     /// The front end of the configured folder.

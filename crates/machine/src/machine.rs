@@ -134,6 +134,12 @@ impl Machine {
         self.act(if start { Action::Start } else { Action::Stop }, service).await
     }
 
+    /// The service that runs us, without its ending.
+    #[must_use]
+    pub fn own_unit(&self) -> Option<String> {
+        unit::of_cgroup(&self.roots.text("/proc/self/cgroup")?).map(str::to_owned)
+    }
+
     /// The service of the firmware host.
     fn firmware_unit(&self) -> String {
         self.firmware_unit_by_process().unwrap_or_else(|| DEFAULT_FIRMWARE.to_owned())

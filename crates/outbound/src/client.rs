@@ -4,13 +4,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use http::header::{AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, LOCATION, PROXY_AUTHORIZATION};
 use parking_lot::RwLock;
 use reqwest::Url;
 use tokio::sync::{OnceCell, Semaphore};
 
-use crate::{OutboundError, Reach, Request, Response, own, redirect};
+use crate::{Incoming, OutboundError, Reach, Request, Response, own, redirect};
 
 /// Time to reach the other side.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -35,7 +35,7 @@ struct Inner {
     user_agent: String,
     /// Made at first use, because it reads the certificates of the system.
     http: Arc<OnceCell<reqwest::Client>>,
-    turns: Semaphore,
+    turns: Arc<Semaphore>,
     own_ports: Arc<RwLock<Vec<u16>>>,
 }
 
@@ -43,7 +43,7 @@ impl Client {
     /// A client that calls itself `user_agent`.
     #[must_use]
     pub fn new(user_agent: &str) -> Self {
-        let turns = Semaphore::new(MAX_EXCHANGES);
+        let turns = Arc::new(Semaphore::new(MAX_EXCHANGES));
         Self { inner: Arc::new(Inner { user_agent: user_agent.to_owned(), http: Arc::default(), turns, own_ports: Arc::default() }) }
     }
 
@@ -52,7 +52,7 @@ impl Client {
     #[must_use]
     pub fn lane(&self, exchanges: usize) -> Self {
         let Inner { user_agent, http, own_ports, .. } = &*self.inner;
-        let turns = Semaphore::new(exchanges);
+        let turns = Arc::new(Semaphore::new(exchanges));
         Self { inner: Arc::new(Inner { user_agent: user_agent.clone(), http: http.clone(), turns, own_ports: own_ports.clone() }) }
     }
 
@@ -66,6 +66,19 @@ impl Client {
     /// # Errors
     /// When there is no complete answer within the limits of the request.
     pub async fn send(&self, request: Request) -> Result<Response, OutboundError> {
+        let (timeout, limit) = (request.timeout, request.max_body);
+        let exchange = async { self.exchange(request).await?.whole(limit).await };
+        match tokio::time::timeout(timeout, exchange).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(OutboundError::Timeout(timeout)),
+        }
+    }
+
+    /// Sends a request, follows redirects and gives the answer when its head is there, within the time of the request. The body may be endless.
+    ///
+    /// # Errors
+    /// When no answer begins within the limits of the request.
+    pub async fn open(&self, request: Request) -> Result<Incoming, OutboundError> {
         let timeout = request.timeout;
         match tokio::time::timeout(timeout, self.exchange(request)).await {
             Ok(outcome) => outcome,
@@ -73,8 +86,9 @@ impl Client {
         }
     }
 
-    async fn exchange(&self, mut request: Request) -> Result<Response, OutboundError> {
-        let _turn = self.inner.turns.acquire().await.map_err(|_| OutboundError::Connect("the client is closed".to_owned()))?;
+    async fn exchange(&self, mut request: Request) -> Result<Incoming, OutboundError> {
+        let closed = |_| OutboundError::Connect("the client is closed".to_owned());
+        let turn = self.inner.turns.clone().acquire_owned().await.map_err(closed)?;
         let http = self.http().await?;
         let mut asked = vec![request.url.clone()];
         loop {
@@ -90,7 +104,7 @@ impl Client {
                 .map_err(|error| OutboundError::from_library(&error))?;
             let location = sent.headers().get(LOCATION).and_then(|value| value.to_str().ok());
             match redirect::next(&asked, &request.method, sent.status().as_u16(), location, request.max_redirects)? {
-                None => return read(sent, request.url, request.max_body).await,
+                None => return Ok(Incoming::new(sent, request.url, turn)),
                 Some(step) => {
                     follow(&mut request, &step);
                     asked.push(step.url);
@@ -156,21 +170,6 @@ fn follow(request: &mut Request, step: &redirect::Step) {
     if !step.keeps_credentials {
         [AUTHORIZATION, PROXY_AUTHORIZATION, COOKIE].iter().for_each(|name| drop(request.headers.remove(name)));
     }
-}
-
-async fn read(mut answer: reqwest::Response, url: Url, limit: usize) -> Result<Response, OutboundError> {
-    let announced = answer.content_length().unwrap_or(0);
-    if usize::try_from(announced).is_ok_and(|length| length > limit) {
-        return Err(OutboundError::TooLarge(limit));
-    }
-    let mut body = BytesMut::new();
-    while let Some(chunk) = answer.chunk().await.map_err(|error| OutboundError::from_library(&error))? {
-        if body.len() + chunk.len() > limit {
-            return Err(OutboundError::TooLarge(limit));
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(Response { url, status: answer.status().as_u16(), headers: answer.headers().clone(), body: body.freeze() })
 }
 
 #[cfg(test)]

@@ -31,5 +31,5 @@ pub use error::OutboundError;
 pub use http::{Method, header};
 pub use request::{DEFAULT_MAX_BODY, DEFAULT_TIMEOUT, MAX_REDIRECTS, Reach, Request};
 pub use reqwest::Url;
-pub use response::{Response, Validators};
+pub use response::{Incoming, Response, Validators};
 pub use retry::Retry;

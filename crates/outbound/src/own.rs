@@ -26,6 +26,13 @@ pub fn public_address() -> Option<IpAddr> {
     v4().or_else(v6)
 }
 
+/// The address of this machine that `peer` sees. Sends nothing.
+#[must_use]
+pub fn address_towards(peer: SocketAddr) -> Option<IpAddr> {
+    let any = if peer.is_ipv4() { IpAddr::V4(Ipv4Addr::UNSPECIFIED) } else { IpAddr::V6(Ipv6Addr::UNSPECIFIED) };
+    source_to(SocketAddr::new(any, 0), peer).filter(|address| !address.is_unspecified())
+}
+
 /// The addresses of this machine's interfaces that others may reach: neither loopback nor such that hold on one cable only.
 #[must_use]
 pub fn addresses() -> Vec<IpAddr> {
@@ -34,11 +41,14 @@ pub fn addresses() -> Vec<IpAddr> {
 }
 
 fn source_towards(from: SocketAddr, to: SocketAddr) -> Option<IpAddr> {
+    source_to(from, to).filter(|address| !address.is_unspecified() && !address.is_loopback())
+}
+
+fn source_to(from: SocketAddr, to: SocketAddr) -> Option<IpAddr> {
     let socket = UdpSocket::bind(from).ok()?;
     // Connecting a datagram socket only chooses a route.
     socket.connect(to).ok()?;
-    let address = socket.local_addr().ok()?.ip();
-    (!address.is_unspecified() && !address.is_loopback()).then_some(address)
+    socket.local_addr().ok().map(|address| address.ip())
 }
 
 #[cfg(test)]

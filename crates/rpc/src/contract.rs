@@ -64,6 +64,20 @@ fn streams(operations: &Operations, paths: &mut Map<String, Value>) {
     add(one, "patch", "Continues it at Upload-Offset.", "204", Some(&data));
     add(one, "get", "The answer of a complete upload, as that of an upload in one request.", "200", None);
     add(one, "delete", "Gives it up.", "204", None);
+    for (path, summary) in [
+        ("/server/webcams/stream", "Moving pictures of a webcam (multipart/x-mixed-replace), by one connection to it for all who watch."),
+        ("/server/webcams/snapshot", "One picture of a webcam."),
+    ] {
+        let text = json!({"type": "string"});
+        let which = json!([{"name": "uid", "in": "query", "schema": text}, {"name": "name", "in": "query", "schema": text}]);
+        paths.insert(
+            path.to_owned(),
+            json!({"get": {
+                "summary": summary, "x-access": Access::View.as_str(), "security": [{}], "parameters": which,
+                "responses": {"200": {"description": "Success"}},
+            }}),
+        );
+    }
 }
 
 /// The document of all JSON-RPC methods.

@@ -15,6 +15,7 @@ pub mod identity;
 pub mod operation;
 pub mod outbox;
 mod pattern;
+pub mod pictures;
 pub mod registry;
 mod table;
 pub mod transfer;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use access::{Accounts, Facts, Gate, Shown};
 use http::HeaderMap;
+use rpc::pictures::Cameras;
 use rpc::transfer::FileTransfer;
 use rpc::{Connections, Dispatcher};
 use tokio_util::sync::CancellationToken;
@@ -41,6 +42,8 @@ pub struct Gateway {
     pub accounts: Arc<Accounts>,
     /// Uploads and downloads.
     pub files: Arc<dyn FileTransfer>,
+    /// Pictures of cameras.
+    pub cameras: Arc<dyn Cameras>,
     /// Where bridge websockets lead.
     pub bridge: BridgeTarget,
     /// Options.
@@ -49,6 +52,8 @@ pub struct Gateway {
     pub stop: CancellationToken,
     /// What a browser gets that opens `/`, when no front end is configured or it cannot be read.
     pub page: Page,
+    /// Description of the device for discovery by UPnP, when that is enabled.
+    pub description: Option<String>,
     /// The front end of a folder.
     pub site: Option<Site>,
 }

@@ -8,14 +8,19 @@ use outbound::Client;
 use protocol::webcam::{Webcam, WebcamList};
 use protocol::{ApiError, Event};
 use rpc::Connections;
+use rpc::pictures::{Camera, Cameras, Picture, Pictures};
+use rpc::transfer::Boxed;
 use serde_json::value::RawValue;
 use store::{Key, Namespace, Namespaces, StoreError};
 use tokio::sync::Mutex;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use uuid::Uuid;
 
 use super::list::{self, Fields, Which};
 use super::probe::{self, WebcamTest};
 use super::record;
+use super::relay::{Places, Relay};
 use crate::fault::to_api;
 
 /// Shared with front ends, which may read and write it themselves; read at start only.
@@ -30,13 +35,32 @@ pub struct Webcams {
     namespaces: Namespaces,
     connections: Arc<Connections>,
     client: Client,
+    relay: Arc<Relay>,
+}
+
+/// What webcams are made of.
+pub struct Parts {
+    /// Where entries of clients are kept.
+    pub namespaces: Namespaces,
+    /// Who hears of changes.
+    pub connections: Arc<Connections>,
+    /// Fetches pictures.
+    pub client: Client,
+    /// Where paths on this machine lead.
+    pub places: Places,
+    /// Runs connections to cameras.
+    pub tasks: TaskTracker,
+    /// Ends them.
+    pub stop: CancellationToken,
 }
 
 impl Webcams {
     /// The webcams of the configuration; those of clients follow with [`Webcams::load`].
     #[must_use]
-    pub fn new(configured: Vec<Webcam>, namespaces: Namespaces, connections: Arc<Connections>, client: Client) -> Arc<Self> {
-        Arc::new(Self { shown: ArcSwap::from_pointee(configured), changing: Mutex::default(), namespaces, connections, client })
+    pub fn new(configured: Vec<Webcam>, parts: Parts) -> Arc<Self> {
+        let Parts { namespaces, connections, client, places, tasks, stop } = parts;
+        let relay = Arc::new(Relay::new(&client, places, tasks, stop));
+        Arc::new(Self { shown: ArcSwap::from_pointee(configured), changing: Mutex::default(), namespaces, connections, client, relay })
     }
 
     /// Adds the webcams that clients have made. What cannot be used is left in the database and logged.
@@ -92,6 +116,14 @@ impl Webcams {
         Ok(probe::test(&self.client, &webcam).await)
     }
 
+    /// The addresses of stream and single pictures.
+    fn addresses(&self, camera: Camera) -> Result<(String, String), ApiError> {
+        match camera {
+            Camera::At(address) => Ok((address.clone(), address)),
+            Camera::Listed { uid, name } => self.get(&Which { uid, name }).map(|webcam| (webcam.stream_url, webcam.snapshot_url)),
+        }
+    }
+
     /// Writes an entry under its id and removes the one under `former`.
     async fn keep(&self, webcam: &Webcam, former: Option<String>) -> Result<(), StoreError> {
         let value = record::write(webcam).map_err(|error| StoreError::BadValue(error.to_string()))?;
@@ -106,6 +138,21 @@ impl Webcams {
     fn show(&self, list: Vec<Webcam>) {
         self.shown.store(Arc::new(list));
         self.connections.emit(&Event::WebcamsChanged(self.all()));
+    }
+}
+
+impl Cameras for Webcams {
+    fn watch(&self, camera: Camera) -> Boxed<'static, Result<Pictures, ApiError>> {
+        let (relay, addresses) = (self.relay.clone(), self.addresses(camera));
+        Box::pin(async move { relay.watch(addresses?.0).await })
+    }
+
+    fn snapshot(&self, camera: Camera) -> Boxed<'static, Result<Arc<Picture>, ApiError>> {
+        let (relay, addresses) = (self.relay.clone(), self.addresses(camera));
+        Box::pin(async move {
+            let (stream, single) = addresses?;
+            if single.trim().is_empty() { relay.snapshot_of_stream(stream).await } else { relay.snapshot(single).await }
+        })
     }
 }
 

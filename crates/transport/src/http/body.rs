@@ -11,6 +11,7 @@ use bytes::Bytes;
 use http_body::{Frame, SizeHint};
 use tokio::task::{JoinHandle, spawn_blocking};
 
+use super::cameras::Parts;
 use crate::limits::DOWNLOAD_PIECE;
 
 /// The body of an answer.
@@ -20,6 +21,8 @@ pub enum Body {
     Whole(Option<Bytes>),
     /// A part of a file.
     File(FilePart),
+    /// Pictures of a camera, until it or the client leaves.
+    Pictures(Parts),
 }
 
 /// A part of a file on its way out. Between two pieces no thread waits: a client that takes them slowly costs nothing but the open file.
@@ -95,6 +98,7 @@ impl http_body::Body for Body {
         match self.get_mut() {
             Self::Whole(bytes) => Poll::Ready(bytes.take().filter(|bytes| !bytes.is_empty()).map(|bytes| Ok(Frame::data(bytes)))),
             Self::File(part) => part.poll_piece(cx).map(|piece| piece.map(|piece| piece.map(Frame::data))),
+            Self::Pictures(parts) => parts.poll_piece(cx).map(|piece| piece.map(|piece| Ok(Frame::data(piece)))),
         }
     }
 
@@ -102,6 +106,7 @@ impl http_body::Body for Body {
         match self {
             Self::Whole(bytes) => bytes.as_ref().is_none_or(Bytes::is_empty),
             Self::File(part) => part.left == 0,
+            Self::Pictures(_) => false,
         }
     }
 
@@ -109,6 +114,7 @@ impl http_body::Body for Body {
         match self {
             Self::Whole(bytes) => SizeHint::with_exact(bytes.as_ref().map_or(0, Bytes::len) as u64),
             Self::File(part) => SizeHint::with_exact(part.left),
+            Self::Pictures(_) => SizeHint::default(),
         }
     }
 }

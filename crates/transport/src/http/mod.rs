@@ -3,6 +3,7 @@
 mod answer;
 mod arguments;
 mod body;
+mod cameras;
 mod cors;
 mod download;
 mod encoding;

@@ -13,14 +13,28 @@ use rpc::dispatch::invoke;
 use rpc::registry::{Found, Outcome};
 use rpc::{Access, Call, ConnectionId, Identity, Origin, Verb};
 
+use super::cameras::{self, Wanted};
 use super::{Request, Response, answer, arguments, cors, download, page, site, tus, upload};
 use crate::gateway::Gateway;
 use crate::limits::{MAX_BODY, MAX_STRANGER_BODY};
 use crate::{bridge, socket};
 
 /// Routes that are no operations.
-const FIXED: &[&str] =
-    &["/", "/docs", "/server/openapi.json", "/server/rpc.json", "/websocket", "/fwhostsocket", "/klippysocket", "/server/jsonrpc"];
+const FIXED: &[&str] = &[
+    "/",
+    "/docs",
+    "/server/openapi.json",
+    "/server/rpc.json",
+    "/websocket",
+    "/fwhostsocket",
+    "/klippysocket",
+    "/server/jsonrpc",
+    cameras::ROUTES[0],
+    cameras::ROUTES[1],
+];
+
+/// Where the discovery of UPnP finds our description.
+const DESCRIPTION: &str = "/server/zeroconf/ssdp";
 
 /// How a request came.
 #[derive(Debug, Clone, Copy)]
@@ -73,6 +87,10 @@ async fn route(gateway: &Arc<Gateway>, admission: &Admission, is_secure: bool, r
             "/websocket" => return socket::upgrade(gateway, admission, request),
             "/fwhostsocket" | "/klippysocket" => return bridge::upgrade(gateway, admission, request).await,
             _ => {}
+        }
+        if let Some(wanted) = Wanted::of(&path, request.uri().query().unwrap_or("")) {
+            admission.identity.check(Wanted::ACCESS)?;
+            return wanted.ask(gateway.cameras.as_ref()).await;
         }
     }
     if matches!(*request.method(), Method::GET | Method::HEAD)
@@ -129,6 +147,11 @@ async fn page(gateway: &Arc<Gateway>, admission: &Admission, path: &str, request
     // Addresses in the page are relative, so that it works below any prefix; they need the slash at the end of it.
     if path == "/" && !request.uri().path().ends_with('/') {
         return Ok(Some(answer::redirect(&format!("{}/", request.uri().path().rsplit('/').next().unwrap_or("")))));
+    }
+    if path == DESCRIPTION
+        && let Some(description) = &gateway.description
+    {
+        return Ok(Some(answer::text(StatusCode::OK, "text/xml; charset=\"utf-8\"", description.clone())));
     }
     let own = || gateway.page.file(path, headers);
     let Some(site) = &gateway.site else { return Ok(own()) };

@@ -12,6 +12,8 @@ use tokio::task::JoinHandle;
 pub(crate) enum Page {
     /// 200 with a body, or 304 when the caller has this entity tag.
     Body { etag: String, body: Vec<u8> },
+    /// 200 with a body of this type.
+    Typed { content_type: String, body: Vec<u8> },
     /// Another status and a header line, without a body.
     Status { status: u16, header: String },
     /// A body of this many zero bytes, announced or not.
@@ -113,6 +115,14 @@ async fn write(socket: &mut TcpStream, page: Option<Page>, head: &str) -> std::i
         Some(Page::Body { etag, body }) => {
             let tag = if etag.is_empty() { String::new() } else { format!("ETag: {etag}\r\n") };
             socket.write_all(format!("HTTP/1.1 200 OK\r\n{tag}Content-Length: {}\r\n{close}", body.len()).as_bytes()).await?;
+            socket.write_all(&body).await
+        }
+        Some(Page::Typed { content_type, body }) => {
+            socket
+                .write_all(
+                    format!("HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\n{close}", body.len()).as_bytes(),
+                )
+                .await?;
             socket.write_all(&body).await
         }
         Some(Page::Status { status, header }) => {

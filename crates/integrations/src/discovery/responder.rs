@@ -1,0 +1,171 @@
+//! Answers questions of the simple service discovery protocol, and tells from time to time that we are there.
+
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+use std::time::Duration;
+
+use outbound::own;
+use socket2::{Domain, Protocol, Socket, Type};
+use tokio::net::UdpSocket;
+use tokio::time::{Instant, sleep_until};
+use tokio_util::sync::CancellationToken;
+
+use super::ssdp::{self, Allowance, Device, MAX_MESSAGE};
+
+/// Where questions are asked.
+const GROUP: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 255, 255, 250), 1900);
+
+/// Answers in one second at most.
+pub const MAX_ANSWERS: u32 = 30;
+
+/// Questions whose answers wait for their time.
+pub const MAX_WAITING: usize = 32;
+
+/// Pause between two announcements: at random between these.
+const ANNOUNCE: std::ops::Range<Duration> = Duration::from_secs(300)..Duration::from_secs(600);
+
+/// Pause between two looks whether the machine has another address.
+const LOOK: Duration = Duration::from_secs(30);
+
+/// An answer that waits.
+struct Waiting {
+    due: Instant,
+    to: SocketAddr,
+    target: String,
+}
+
+/// Answers on one port.
+pub(super) struct Responder {
+    device: Device,
+    port: u16,
+    route_prefix: String,
+    /// Where we are told of; `None` for wherever this machine has an address.
+    fixed: Option<Vec<Ipv4Addr>>,
+    /// Where we are.
+    interfaces: Vec<Ipv4Addr>,
+    socket: UdpSocket,
+}
+
+impl Responder {
+    /// Opens the port, for the given interfaces or all.
+    ///
+    /// # Errors
+    /// When it cannot be had.
+    pub(super) fn open(device: Device, port: u16, route_prefix: String, fixed: Option<Vec<Ipv4Addr>>) -> io::Result<Self> {
+        let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
+        // Others on this machine answer, too.
+        socket.set_reuse_address(true)?;
+        socket.set_reuse_port(true)?;
+        socket.set_nonblocking(true)?;
+        socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, GROUP.port()).into())?;
+        // Two hops, as section 1.1.2 recommends.
+        socket.set_multicast_ttl_v4(2)?;
+        Ok(Self { device, port, route_prefix, fixed, interfaces: Vec::new(), socket: UdpSocket::from_std(socket.into())? })
+    }
+
+    /// Answers until `stop`, then says goodbye.
+    pub(super) async fn run(mut self, stop: CancellationToken) {
+        let start = Instant::now();
+        let mut allowance = Allowance::new(MAX_ANSWERS);
+        let mut waiting: Vec<Waiting> = Vec::new();
+        let mut announce_at = start + pause();
+        let mut look_at = start;
+        let mut datagram = [0; MAX_MESSAGE];
+        loop {
+            let next = waiting.iter().map(|waiting| waiting.due).min();
+            tokio::select! {
+                received = self.socket.recv_from(&mut datagram) => match received {
+                    Ok((size, from)) => {
+                        if let Some(search) = ssdp::search(&datagram[..size]) && waiting.len() < MAX_WAITING {
+                            let delay = below(search.delay);
+                            waiting.push(Waiting { due: Instant::now() + delay, to: from, target: search.target });
+                        }
+                    }
+                    // An answer that could not be delivered is told here.
+                    Err(error) => tracing::debug!(%error, "discovery"),
+                },
+                () = sleep_until(next.unwrap_or(announce_at)), if next.is_some() => {
+                    let now = Instant::now();
+                    for due in waiting.extract_if(.., |waiting| waiting.due <= now).collect::<Vec<_>>() {
+                        self.answer(&due, &mut allowance, start.elapsed().as_secs()).await;
+                    }
+                }
+                () = sleep_until(announce_at) => {
+                    self.announce(&self.interfaces).await;
+                    announce_at = Instant::now() + pause();
+                }
+                () = sleep_until(look_at) => {
+                    let new = self.join_new();
+                    self.announce(&new).await;
+                    look_at = Instant::now() + LOOK;
+                }
+                () = stop.cancelled() => break,
+            }
+        }
+        for interface in &self.interfaces {
+            self.tell(*interface, self.device.goodbye()).await;
+        }
+    }
+
+    async fn answer(&self, waiting: &Waiting, allowance: &mut Allowance, second: u64) {
+        let Some(address) = own::address_towards(waiting.to) else { return };
+        let answers = self.device.answers(&waiting.target, &self.location(address));
+        if allowance.take(u32::try_from(answers.len()).unwrap_or(u32::MAX), second) {
+            for answer in answers {
+                let _ = self.socket.send_to(answer.as_bytes(), waiting.to).await;
+            }
+        }
+    }
+
+    /// Follows the addresses of this machine; gives those that are new.
+    fn join_new(&mut self) -> Vec<Ipv4Addr> {
+        let now = self.fixed.clone().unwrap_or_else(|| own::addresses().into_iter().filter_map(as_v4).collect());
+        let new: Vec<Ipv4Addr> = now.iter().filter(|address| !self.interfaces.contains(address)).copied().collect();
+        for interface in &new {
+            if let Err(error) = self.socket.join_multicast_v4(*GROUP.ip(), *interface) {
+                tracing::debug!(%error, %interface, "questions cannot be heard on an interface");
+            }
+        }
+        self.interfaces = now;
+        new
+    }
+
+    async fn announce(&self, interfaces: &[Ipv4Addr]) {
+        for interface in interfaces {
+            self.tell(*interface, self.device.alive(&self.location(IpAddr::V4(*interface)))).await;
+        }
+    }
+
+    async fn tell(&self, interface: Ipv4Addr, texts: Vec<String>) {
+        if socket2::SockRef::from(&self.socket).set_multicast_if_v4(&interface).is_err() {
+            return;
+        }
+        for text in texts {
+            let _ = self.socket.send_to(text.as_bytes(), GROUP).await;
+        }
+    }
+
+    fn location(&self, address: IpAddr) -> String {
+        let host = SocketAddr::new(address, self.port);
+        let prefix = if self.route_prefix.is_empty() { String::new() } else { format!("/{}", self.route_prefix) };
+        format!("http://{host}{prefix}/server/zeroconf/ssdp")
+    }
+}
+
+fn as_v4(address: IpAddr) -> Option<Ipv4Addr> {
+    match address {
+        IpAddr::V4(address) => Some(address),
+        IpAddr::V6(_) => None,
+    }
+}
+
+fn pause() -> Duration {
+    ANNOUNCE.start + below(ANNOUNCE.end - ANNOUNCE.start)
+}
+
+/// Some time up to `limit`: not everybody is to answer at once.
+fn below(limit: Duration) -> Duration {
+    let drawn = u32::try_from(RandomState::new().hash_one(()) >> 32).unwrap_or(0);
+    limit.mul_f64(f64::from(drawn) / f64::from(u32::MAX))
+}

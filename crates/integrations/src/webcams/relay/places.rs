@@ -1,0 +1,68 @@
+//! Where the address of a webcam leads for a relay that runs on the same machine.
+
+use crate::webcams::rules::is_scheme;
+
+/// What paths on this machine stand for.
+#[derive(Debug, Clone, Default)]
+pub struct Places {
+    /// Addresses of the streamers behind `/webcam/`, `/webcam2/` and so on.
+    pub streamers: Vec<String>,
+    /// Address to which other paths are joined.
+    pub base: String,
+}
+
+impl Places {
+    /// The complete address; `None` for what is not fetched by HTTP.
+    pub(super) fn resolve(&self, address: &str) -> Option<String> {
+        let address = address.trim();
+        if let Some((scheme, _)) = address.split_once("://")
+            && is_scheme(scheme)
+        {
+            return matches!(scheme.to_ascii_lowercase().as_str(), "http" | "https").then(|| address.to_owned());
+        }
+        if address.is_empty() {
+            return None;
+        }
+        let path = address.trim_start_matches('/');
+        let streamer = streamer(path).and_then(|(number, rest)| Some((self.streamers.get(number)?, rest)));
+        let (place, rest) = streamer.unwrap_or((&self.base, path));
+        Some(format!("{}/{rest}", place.trim_end_matches('/')))
+    }
+}
+
+/// Number and rest of a path as it is usual before streamers: `webcam/…` is the first, `webcam2/…` the second.
+fn streamer(path: &str) -> Option<(usize, &str)> {
+    let after = path.strip_prefix("webcam")?;
+    let (number, rest) = match after.as_bytes().first() {
+        Some(digit @ b'1'..=b'9') => (usize::from(digit - b'1'), &after[1..]),
+        _ => (0, after),
+    };
+    let is_whole = rest.is_empty() || rest.starts_with(['/', '?']);
+    is_whole.then(|| (number, rest.trim_start_matches('/')))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_lead_to_streamers() {
+        let places =
+            Places { streamers: vec!["http://127.0.0.1:8080".into(), "http://[::1]:8081/".into()], base: "http://127.0.0.1".into() };
+        for (address, expected) in [
+            ("/webcam/?action=stream", Some("http://127.0.0.1:8080/?action=stream")),
+            ("webcam?action=stream", Some("http://127.0.0.1:8080/?action=stream")),
+            ("/webcam1/snapshot", Some("http://127.0.0.1:8080/snapshot")),
+            ("/webcam2/?action=snapshot", Some("http://[::1]:8081/?action=snapshot")),
+            ("/webcam3/x", Some("http://127.0.0.1/webcam3/x")),
+            ("/webcams/x", Some("http://127.0.0.1/webcams/x")),
+            ("/cam", Some("http://127.0.0.1/cam")),
+            (" http://192.0.2.1:8080/?action=stream ", Some("http://192.0.2.1:8080/?action=stream")),
+            ("HTTPS://cam/", Some("HTTPS://cam/")),
+            ("rtsp://cam/1", None),
+            ("", None),
+        ] {
+            assert_eq!(places.resolve(address).as_deref(), expected, "{address}");
+        }
+    }
+}
