@@ -1,4 +1,4 @@
-// The contract, as a page: every operation under all its names.
+// The contract, as a page: every operation and every notification under all its names.
 
 import { h, setText } from './dom.js';
 import { members, typeOf } from './schema.js';
@@ -7,7 +7,7 @@ const element = (id) => document.getElementById(id);
 const GROUPS = [
   ['Server', /^server\.(?!files|history|job_queue|database|webcams|announcements|extensions|spool|sensors|analysis|mqtt)/], ['Printer', /^printer\./], ['Files', /^server\.files/],
   ['Queue', /^server\.job_queue/], ['History', /^server\.history/], ['Database', /^(server|debug)\.database/], ['Access', /^access\./], ['Machine', /^machine\./],
-  ['Clients and extensions', /^(connection|server\.extensions)/], ['Webcams', /^server\.webcams/], ['Announcements', /^server\.announcements/], ['Further', /./],
+  ['Clients and extensions', /^(connection|server\.extensions)/], ['Webcams', /^server\.webcams/], ['Announcements', /^server\.announcements/], ['Slicers', /^slicer_api\./], ['Notifications', /^notify_/], ['Further', /./],
 ];
 
 /** An access token, when somebody logged in on the other page. */
@@ -22,6 +22,9 @@ async function fetched(path) {
   return answer.json();
 }
 
+/** The JSON schema of a request or an answer. */
+const jsonOf = (holder) => holder?.content?.['application/json']?.schema;
+
 /** Routes by method; those that belong to none stand for themselves. */
 function routesOf(openapi) {
   const routes = new Map();
@@ -30,7 +33,7 @@ function routesOf(openapi) {
       const method = entry.operationId?.slice(entry.operationId.indexOf(':') + 1);
       const key = method ?? `${verb.toUpperCase()} ${path}`;
       if (!routes.has(key)) routes.set(key, []);
-      routes.get(key).push({ verb: verb.toUpperCase(), path, entry, isAlone: !method });
+      routes.get(key).push({ verb: verb.toUpperCase(), path, entry });
     }
   }
   return routes;
@@ -63,6 +66,21 @@ function operation(method, routes, schemas) {
   return { element: details, words, access: method.access, name: method.name };
 }
 
+/** What the server tells unasked. */
+function notification({ name, alias, description, params }, schemas) {
+  const inside = h('div', { class: 'inside' });
+  const details = h('details', {}, h('summary', {}, h('span', { class: 'method' }, name), h('span', { class: 'doc' }, description)), inside);
+  details.addEventListener('toggle', () => {
+    if (inside.firstChild) return;
+    const parts = (params?.prefixItems ?? []).map((item) => [h('p', { class: 'type muted' }, typeOf(item, schemas)), members(item, schemas)]);
+    inside.append(...[
+      alias && part('Also sent as', h('code', {}, alias)),
+      part('Parameters', ...(parts.length > 0 ? parts.flat().filter(Boolean) : [h('p', {}, 'none')])),
+    ].filter(Boolean));
+  });
+  return { element: details, words: [name, alias, description].join(' ').toLowerCase(), access: 'view', name };
+}
+
 function show(openapi, rpc) {
   // A link carries no token; what was fetched with one is opened instead.
   for (const [path, document_] of token() ? [['server/openapi.json', openapi], ['server/rpc.json', rpc]] : []) {
@@ -71,9 +89,14 @@ function show(openapi, rpc) {
   const schemas = { ...openapi.components.schemas, ...rpc.components.schemas };
   const routes = routesOf(openapi);
   const all = rpc.methods.map((method) => operation(method, routes.get(method.name) ?? [], schemas));
+  const methods = new Set(rpc.methods.map(({ name }) => name));
   for (const [name, list] of routes) {
-    if (list[0].isAlone) all.push(operation({ name, description: list[0].entry.summary, access: list[0].entry['x-access'] }, list, schemas));
+    if (methods.has(name)) continue;
+    const { entry } = list[0];
+    const told = { name, description: entry.summary, access: entry['x-access'], params: jsonOf(entry.requestBody), result: jsonOf(entry.responses[200]) };
+    all.push(operation(told, list, schemas));
   }
+  all.push(...rpc.notifications.map((one) => notification(one, schemas)));
   const groups = GROUPS.map(([title]) => ({ title, operations: [] }));
   for (const one of all) {
     const name = one.name.includes('/server/files') ? 'server.files' : one.name;
@@ -96,7 +119,7 @@ function show(openapi, rpc) {
       group.element.hidden = shown === 0;
       count += shown;
     }
-    setText(element('notice'), `${count} of ${all.length} operations. Version ${rpc.version}.`);
+    setText(element('notice'), `${count} of ${all.length} operations and notifications. Version ${rpc.version}.`);
   };
   element('filter').addEventListener('input', filter);
   element('filter').addEventListener('submit', (event) => event.preventDefault());

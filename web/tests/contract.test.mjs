@@ -3,12 +3,16 @@
 import { after, before, test } from 'node:test';
 import assert from 'node:assert/strict';
 import Ajv from 'ajv/dist/2020.js';
+import WebSocket from 'ws';
 import { Server, slicedFile, until } from './harness.mjs';
 
 let server;
 let openapi;
 let rpc;
 let ajv;
+/** What a client hears that listens to everything. */
+const heard = [];
+let listener;
 before(async () => {
   server = await Server.demo();
   [openapi, rpc] = await Promise.all([server.get('/server/openapi.json'), server.get('/server/rpc.json')]);
@@ -16,8 +20,34 @@ before(async () => {
   ajv = new Ajv({ strict: false, validateFormats: false, allErrors: true });
   ajv.addSchema({ components: openapi.components }, 'openapi');
   ajv.addSchema({ components: rpc.components }, 'rpc');
+  listener = await Client.open();
+  listener.onNotification = (notification) => heard.push(notification);
+  const { result } = await listener.call('printer.objects.list');
+  await listener.call('printer.objects.subscribe', { objects: Object.fromEntries(result.objects.map((name) => [name, null])) });
 });
-after(() => server?.stop());
+after(() => { listener?.socket.close(); return server?.stop(); });
+
+/** A client on a websocket. */
+class Client {
+  static async open() {
+    const client = new Client();
+    client.waiting = new Map();
+    client.socket = new WebSocket(`${server.url.replace('http', 'ws')}/websocket`);
+    client.socket.addEventListener('message', ({ data }) => {
+      const message = JSON.parse(data);
+      if (message.method) client.onNotification?.(message);
+      else client.waiting.get(message.id)?.(message);
+    });
+    await new Promise((resolve, reject) => { client.socket.onopen = resolve; client.socket.onerror = reject; });
+    return client;
+  }
+
+  call(method, params) {
+    const id = this.waiting.size;
+    this.socket.send(JSON.stringify({ jsonrpc: '2.0', id, method, params }));
+    return new Promise((resolve) => { this.waiting.set(id, resolve); });
+  }
+}
 
 /** The schema with its references bound to the document that it comes from. */
 const bound = (schema, document) => JSON.parse(JSON.stringify(schema).replaceAll('"#/components/', `"${document}#/components/`));
@@ -107,4 +137,38 @@ test('every method of the contract stands behind its other name, too', async () 
     const answer = await call(alias, { unlikely: 1 });
     assert.notEqual(answer.error?.message, 'Method not found', `${alias} for ${name} ${JSON.stringify(params)}`);
   }
+});
+
+/** Occasions for notifications that the changes above do not give. */
+async function giveFurtherOccasions() {
+  const agent = await Client.open();
+  await agent.call('server.connection.identify', { client_name: 'contract', version: '1', type: 'agent', url: 'http://127.0.0.1' });
+  await agent.call('connection.send_event', { event: 'spoke', data: { any: ['thing'] } });
+  agent.socket.close();
+  const user = { username: 'contract', password: 'secret of it' };
+  await tried('access.post_user', user);
+  await tried('access.login', user);
+  await tried('access.delete_user', { username: user.username });
+  await tried('server.webcams.delete_item', { name: 'contract' });
+  await call('printer.emergency_stop');
+  await until('the printer has stopped', async () => (await server.get('/server/info')).result.fwhost_state === 'shutdown');
+  await call('printer.firmware_restart');
+  await until('the printer is ready again', () => heard.some(({ method }) => method === 'notify_klippy_ready'));
+}
+
+test('notifications that arrive are those of the contract, under all their names', async () => {
+  await giveFurtherOccasions();
+  const declared = new Map(rpc.notifications.flatMap((one) => [one.name, one.alias].filter(Boolean).map((name) => [name, one])));
+  for (const { method, params } of heard) {
+    const one = declared.get(method);
+    assert.ok(one, `${method} is not in the contract`);
+    assert.equal(params === undefined, one.params === undefined, `${method}: params`);
+    if (params) fits(one.params, 'rpc', params, method);
+  }
+  const names = new Set(heard.map(({ method }) => method));
+  for (const { name, alias } of rpc.notifications.filter((one) => one.alias)) assert.equal(names.has(name), names.has(alias), `${name} goes with ${alias}`);
+  const expected = ['status_update', 'proc_stat_update', 'gcode_response', 'filelist_changed', 'history_changed', 'job_queue_changed', 'webcams_changed',
+    'agent_event', 'user_created', 'user_deleted', 'fwhost_shutdown', 'fwhost_disconnected', 'fwhost_ready'];
+  for (const name of expected) assert.ok(names.has(`notify_${name}`), `notify_${name} did not arrive`);
+  console.log(`${heard.length} notifications of ${names.size} names fit`);
 });

@@ -1,12 +1,12 @@
 //! Everything that the server tells its clients unasked: one variant per notification, with its payload and its wire names.
 //!
-//! Status updates are not here: they differ per subscription and have their own path ([`crate::status`]).
+//! Status updates are no events: they differ per subscription and have their own path ([`crate::status`]).
 //! Source: document 1 *Events*, wire/1-core.md section 5.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use schemars::JsonSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Serialize;
 use serde_json::value::RawValue;
 
@@ -20,53 +20,114 @@ use crate::sensor::SensorUpdate;
 use crate::webcam::WebcamList;
 use crate::{Frame, dual, envelope, vocabulary};
 
-/// A notification to all authorised connections.
-#[derive(Debug, Clone)]
-pub enum Event {
+/// A notification as the contract tells it.
+pub struct Notification {
+    /// The neutral wire name.
+    pub name: &'static str,
+    /// When it is sent.
+    pub doc: &'static str,
+    /// Schemas of its parameters, in order; empty when it has none, and then it goes without `params`.
+    pub params: &'static [SchemaOf],
+}
+
+/// Makes the schema of a type.
+pub type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
+
+/// Changes of printer objects: by object, the fields that changed.
+pub type StatusChanges = BTreeMap<String, BTreeMap<String, serde_json::Value>>;
+
+/// How a subscriber learns of changes; its frames are written in [`crate::status`].
+pub const STATUS_UPDATE: Notification = Notification {
+    name: "notify_status_update",
+    doc: "Fields of subscribed printer objects changed: the changes, and when, in the firmware host's seconds. Only for the connection that subscribed.",
+    params: &[|generator| generator.subschema_for::<StatusChanges>(), |generator| generator.subschema_for::<f64>()],
+};
+
+/// Declares the events: the variant with its payload and how that becomes text, and the neutral wire name.
+macro_rules! events {
+    ($($(#[doc = $doc:literal])+ $variant:ident $(($payload:ty) by $encode:path)? = $name:literal;)+) => {
+        /// A notification to all authorised connections.
+        #[derive(Debug, Clone)]
+        pub enum Event {
+            $($(#[doc = $doc])+ $variant $(($payload))?,)+
+        }
+
+        /// All notifications to all authorised connections, for the contract.
+        pub const NOTIFICATIONS: &[Notification] = &[
+            $(Notification {
+                name: $name,
+                doc: concat!($($doc),+),
+                params: &[$(|generator| generator.subschema_for::<$payload>())?],
+            },)+
+        ];
+
+        impl Event {
+            /// The neutral wire name.
+            #[must_use]
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant { .. } => $name,)+
+                }
+            }
+
+            fn params(&self) -> Option<Vec<u8>> {
+                match self {
+                    $($(Self::$variant(payload) => $encode(&[payload]).ok(),)?)+
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+events! {
     /// The start sequence with the firmware host finished in state ready.
-    FwhostReady,
+    FwhostReady = "notify_fwhost_ready";
     /// The firmware host shut down (emergency stop or fault).
-    FwhostShutdown,
+    FwhostShutdown = "notify_fwhost_shutdown";
     /// The connection to the firmware host ended.
-    FwhostDisconnected,
+    FwhostDisconnected = "notify_fwhost_disconnected";
     /// A line of output of the firmware host, as it came (may hold several lines).
-    GcodeResponse(Arc<str>),
+    GcodeResponse(Arc<str>) by dual::to_vec = "notify_gcode_response";
     /// Something changed in a file root.
-    FilelistChanged(FilelistChange),
+    FilelistChanged(FilelistChange) by dual::to_vec = "notify_filelist_changed";
     /// A job began or ended.
-    HistoryChanged(Box<HistoryChange>),
+    HistoryChanged(Box<HistoryChange>) by dual::to_vec = "notify_history_changed";
     /// The job queue or its state changed.
-    JobQueueChanged(QueueChange),
+    JobQueueChanged(QueueChange) by dual::to_vec = "notify_job_queue_changed";
     /// An agent came, went, or has something to say.
-    Agent(AgentEvent),
+    // What an agent says is its own, so no names are added to it.
+    Agent(AgentEvent) by serde_json::to_vec = "notify_agent_event";
     /// A webcam was added, changed or removed: all of them, as they are now.
-    WebcamsChanged(WebcamList),
+    WebcamsChanged(WebcamList) by dual::to_vec = "notify_webcams_changed";
     /// Announcements came or went: all of them, also dismissed ones.
-    AnnouncementUpdate(AnnouncementEntries),
+    AnnouncementUpdate(AnnouncementEntries) by dual::to_vec = "notify_announcement_update";
     /// An announcement was dismissed.
-    AnnouncementDismissed(AnnouncementId),
+    AnnouncementDismissed(AnnouncementId) by dual::to_vec = "notify_announcement_dismissed";
     /// The dismissal of an announcement lapsed.
-    AnnouncementWake(AnnouncementId),
+    AnnouncementWake(AnnouncementId) by dual::to_vec = "notify_announcement_wake";
     /// What is known of an LED strip changed.
-    LedChanged(LedStatus),
+    LedChanged(LedStatus) by dual::to_vec = "notify_led_changed";
     /// A power device has another state.
-    PowerChanged(PowerStatus),
+    PowerChanged(PowerStatus) by dual::to_vec = "notify_power_changed";
     /// Numbers of sensors changed: all present ones of these sensors.
-    SensorUpdate(SensorUpdate),
+    // Names of parameters are the owner's.
+    SensorUpdate(SensorUpdate) by serde_json::to_vec = "notify_sensor_update";
     /// The template of a button has something to say.
-    Button(Box<ButtonEvent>),
+    // What goes with it is the owner's.
+    Button(Box<ButtonEvent>) by serde_json::to_vec = "notify_button_event";
     /// A user was created.
-    UserCreated(UserName),
+    UserCreated(UserName) by dual::to_vec = "notify_user_created";
     /// A user was deleted; the user's connections are strangers' now.
-    UserDeleted(UserName),
+    UserDeleted(UserName) by dual::to_vec = "notify_user_deleted";
     /// A user was logged out; likewise.
-    UserLoggedOut(UserName),
+    UserLoggedOut(UserName) by dual::to_vec = "notify_user_logged_out";
     /// What the machine and this process use, once a second.
-    ProcStatUpdate(Box<ProcStatUpdate>),
+    ProcStatUpdate(Box<ProcStatUpdate>) by dual::to_vec = "notify_proc_stat_update";
     /// The board began or ended to slow its processor down.
-    CpuThrottled(Throttled),
+    CpuThrottled(Throttled) by dual::to_vec = "notify_cpu_throttled";
     /// A service of the machine does something else than before, by its name.
-    ServiceStateChanged(BTreeMap<String, UnitState>),
+    ServiceStateChanged(BTreeMap<String, UnitState>) by dual::to_vec = "notify_service_state_changed";
 }
 
 /// Payload of `notify_agent_event` (document 1 *Extensions*, wire/1-core.md section 5).
@@ -150,35 +211,6 @@ pub struct SourceItem {
 }
 
 impl Event {
-    /// The neutral wire name.
-    #[must_use]
-    pub fn name(&self) -> &'static str {
-        match self {
-            Self::FwhostReady => "notify_fwhost_ready",
-            Self::FwhostShutdown => "notify_fwhost_shutdown",
-            Self::FwhostDisconnected => "notify_fwhost_disconnected",
-            Self::GcodeResponse(_) => "notify_gcode_response",
-            Self::FilelistChanged(_) => "notify_filelist_changed",
-            Self::HistoryChanged(_) => "notify_history_changed",
-            Self::JobQueueChanged(_) => "notify_job_queue_changed",
-            Self::Agent(_) => "notify_agent_event",
-            Self::WebcamsChanged(_) => "notify_webcams_changed",
-            Self::AnnouncementUpdate(_) => "notify_announcement_update",
-            Self::AnnouncementDismissed(_) => "notify_announcement_dismissed",
-            Self::AnnouncementWake(_) => "notify_announcement_wake",
-            Self::LedChanged(_) => "notify_led_changed",
-            Self::PowerChanged(_) => "notify_power_changed",
-            Self::SensorUpdate(_) => "notify_sensor_update",
-            Self::Button(_) => "notify_button_event",
-            Self::UserCreated(_) => "notify_user_created",
-            Self::UserDeleted(_) => "notify_user_deleted",
-            Self::UserLoggedOut(_) => "notify_user_logged_out",
-            Self::ProcStatUpdate(_) => "notify_proc_stat_update",
-            Self::CpuThrottled(_) => "notify_cpu_throttled",
-            Self::ServiceStateChanged(_) => "notify_service_state_changed",
-        }
-    }
-
     /// The finished messages: one, or two when the notification has two names.
     #[must_use]
     pub fn frames(&self) -> Vec<Frame> {
@@ -189,31 +221,6 @@ impl Event {
             .flatten()
             .map(|name| envelope::notification(name, params.as_deref()))
             .collect()
-    }
-
-    fn params(&self) -> Option<Vec<u8>> {
-        match self {
-            Self::FwhostReady | Self::FwhostShutdown | Self::FwhostDisconnected => None,
-            Self::GcodeResponse(line) => dual::to_vec(&[line]).ok(),
-            Self::FilelistChanged(change) => dual::to_vec(&[change]).ok(),
-            Self::HistoryChanged(change) => dual::to_vec(&[change]).ok(),
-            Self::JobQueueChanged(change) => dual::to_vec(&[change]).ok(),
-            // What an agent says is its own, so no names are added to it.
-            Self::Agent(event) => serde_json::to_vec(&[event]).ok(),
-            Self::WebcamsChanged(list) => dual::to_vec(&[list]).ok(),
-            Self::AnnouncementUpdate(entries) => dual::to_vec(&[entries]).ok(),
-            Self::AnnouncementDismissed(id) | Self::AnnouncementWake(id) => dual::to_vec(&[id]).ok(),
-            Self::LedChanged(status) => dual::to_vec(&[status]).ok(),
-            Self::PowerChanged(status) => dual::to_vec(&[status]).ok(),
-            // Names of parameters are the owner's.
-            Self::SensorUpdate(update) => serde_json::to_vec(&[update]).ok(),
-            // What goes with it is the owner's.
-            Self::Button(event) => serde_json::to_vec(&[event]).ok(),
-            Self::UserCreated(user) | Self::UserDeleted(user) | Self::UserLoggedOut(user) => dual::to_vec(&[user]).ok(),
-            Self::ProcStatUpdate(update) => dual::to_vec(&[update]).ok(),
-            Self::CpuThrottled(throttled) => dual::to_vec(&[throttled]).ok(),
-            Self::ServiceStateChanged(states) => dual::to_vec(&[states]).ok(),
-        }
     }
 }
 

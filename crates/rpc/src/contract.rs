@@ -1,5 +1,6 @@
 //! The served contract, written from the operation table: OpenAPI for HTTP, and a document of all RPC methods.
 
+use protocol::event::{NOTIFICATIONS, Notification, STATUS_UPDATE};
 use protocol::version::{API_VERSION_STRING, CORE_VERSION};
 use protocol::vocabulary;
 use schemars::SchemaGenerator;
@@ -80,7 +81,7 @@ fn streams(operations: &Operations, paths: &mut Map<String, Value>) {
     }
 }
 
-/// The document of all JSON-RPC methods.
+/// The document of all JSON-RPC methods, and of all notifications.
 #[must_use]
 pub fn methods(operations: &Operations) -> Value {
     let mut generator = generator();
@@ -105,8 +106,29 @@ pub fn methods(operations: &Operations) -> Value {
             })
         })
         .collect();
+    let notifications: Vec<Value> =
+        std::iter::once(&STATUS_UPDATE).chain(NOTIFICATIONS).map(|notification| notification_entry(notification, &mut generator)).collect();
     let definitions = with_both_names(Value::Object(generator.take_definitions(true)));
-    json!({"version": API_VERSION_STRING, "methods": methods, "components": {"schemas": definitions}})
+    json!({
+        "version": API_VERSION_STRING,
+        "methods": methods,
+        "notifications": notifications,
+        "components": {"schemas": definitions},
+    })
+}
+
+/// Names, occasion and parameters of a notification; one without parameters has no member `params`, here as on the wire.
+fn notification_entry(notification: &Notification, generator: &mut SchemaGenerator) -> Value {
+    let mut entry = json!({
+        "name": notification.name,
+        "alias": vocabulary::notification_alias(notification.name),
+        "description": notification.doc.trim(),
+    });
+    let params: Vec<Value> = notification.params.iter().map(|schema| with_both_names(schema(generator).to_value())).collect();
+    if !params.is_empty() {
+        entry["params"] = json!({"type": "array", "minItems": params.len(), "items": false, "prefixItems": params});
+    }
+    entry
 }
 
 fn generator() -> SchemaGenerator {
@@ -247,5 +269,23 @@ mod tests {
         let methods = methods(&operations);
         assert_eq!(methods["methods"][0]["alias"], "server.spoolman.x");
         assert_eq!(methods["methods"][0]["access"], "view");
+    }
+
+    #[test]
+    fn every_notification_is_described() {
+        let document = methods(&Registry::default().build().unwrap());
+        let notification = |name: &str| {
+            let all = document["notifications"].as_array().unwrap();
+            all.iter().find(|one| one["name"] == name).unwrap_or_else(|| panic!("{name}")).clone()
+        };
+        let ready = notification("notify_fwhost_ready");
+        assert_eq!((&ready["alias"], ready.get("params")), (&json!("notify_klippy_ready"), None));
+        assert!(ready["description"].as_str().unwrap().starts_with("The start sequence"));
+        let update = notification("notify_status_update");
+        assert_eq!(update["params"]["prefixItems"][1]["type"], "number");
+        let statistics = notification("notify_proc_stat_update");
+        let name = statistics["params"]["prefixItems"][0]["$ref"].as_str().unwrap().rsplit('/').next().unwrap();
+        let members = &document["components"]["schemas"][name]["properties"];
+        assert!(members["core_stats"].is_object() && members["moonraker_stats"].is_object(), "{members}");
     }
 }
