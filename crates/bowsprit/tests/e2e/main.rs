@@ -15,6 +15,7 @@ mod audit;
 mod backups;
 mod bridge;
 mod cameras;
+mod client_library;
 mod crash;
 mod database;
 mod directory;
