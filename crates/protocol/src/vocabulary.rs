@@ -131,6 +131,42 @@ pub const ALLOWED_SERVICES_FILE: Pair = pair("core.asvc", "moonraker.asvc");
 /// Names of the service log in `logs/`.
 pub const LOG_FILE: Pair = pair("core.log", "moonraker.log");
 
+/// The macro that switches and sets LED strips.
+pub const LED_STATE_MACRO: Pair = pair("set_led_state", "set_wled_state");
+/// The macro that colours LED strips.
+pub const LED_COLOR_MACRO: Pair = pair("set_led", "set_wled");
+
+/// Pairs that stand in the same place, for documents and tests that go through all of them.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    /// Where they stand.
+    pub place: &'static str,
+    /// Which.
+    pub pairs: &'static [Pair],
+}
+
+/// Values with two forms. All are accepted in both; answers have the caller's form, database namespaces the one that they were asked for by.
+pub const VALUES: &[Place] = &[
+    Place { place: "`source` of users and logins, `default_source`, `available_sources`", pairs: &[APP_CORE] },
+    Place { place: "`application`, `rolled_over` and `failed` of log rollover", pairs: &[APP_CORE, APP_FIRMWARE] },
+    Place { place: "feeds of announcements", pairs: DEFAULT_FEEDS },
+    Place { place: "`source` of announcements", pairs: &[ANNOUNCEMENT_SOURCE] },
+    Place { place: "`type` of power devices, in the configuration and in answers", pairs: POWER_TYPES },
+    Place { place: "database namespace of the server itself", pairs: &[CORE_NAMESPACE] },
+];
+
+/// Files with two names; where both are there, the neutral one counts.
+pub const FILES: &[Place] = &[
+    Place { place: "`config/` (our own name, `bowsprit.conf`, comes before both)", pairs: &[CONFIG_FILE] },
+    Place { place: "`comms/`: the socket, and a link to it", pairs: &[SOCKET_FILE] },
+    Place { place: "`logs/`", pairs: &[LOG_FILE] },
+    Place { place: "data folder", pairs: &[SECRETS_FILE, ALLOWED_SERVICES_FILE, IDENTITY_FILE] },
+    Place { place: "`database/`, read by `bowsprit import` only", pairs: &[FOREIGN_DATABASE] },
+];
+
+/// Methods with two names that gcode macros call; both are registered with the firmware host.
+pub const MACROS: &[Pair] = &[LED_STATE_MACRO, LED_COLOR_MACRO];
+
 /// Names under which known clients of the incumbent identify themselves (wire/4-clients.md section 0); a trailing `*` matches any ending.
 const UPSTREAM_CLIENTS: &[&str] = &[
     "mainsail",
@@ -209,7 +245,7 @@ mod tests {
 
     #[test]
     fn no_name_stands_twice() {
-        for table in [MEMBERS, GROUPS, ROUTES, NOTIFICATIONS, POWER_TYPES] {
+        for table in [MEMBERS, GROUPS, ROUTES, NOTIFICATIONS, POWER_TYPES, MACROS] {
             let mut names: Vec<_> = table.iter().flat_map(|pair| [pair.neutral, pair.upstream]).collect();
             names.sort_unstable();
             let before = names.len();

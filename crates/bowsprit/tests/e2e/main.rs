@@ -52,4 +52,5 @@ mod trouble;
 mod uploads;
 mod vocabulary;
 mod web;
+mod vocabulary_rows;
 mod webcams;

@@ -4,6 +4,7 @@ use std::sync::{Arc, Weak};
 
 use fwhost::FwHost;
 use protocol::ApiError;
+use protocol::vocabulary::{LED_COLOR_MACRO, LED_STATE_MACRO};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -12,14 +13,14 @@ use super::model::{Action, Change, Levels};
 use super::options::channel;
 use super::service::LedStrips;
 
-const STATE: &[&str] = &["set_led_state", "set_wled_state"];
-const COLOR: &[&str] = &["set_led", "set_wled"];
+const STATE: [&str; 2] = [LED_STATE_MACRO.neutral, LED_STATE_MACRO.upstream];
+const COLOR: [&str; 2] = [LED_COLOR_MACRO.neutral, LED_COLOR_MACRO.upstream];
 
 /// Reads what a macro wants: the strip and the change, if it is one.
 type Read = fn(&RawValue, &LedStrips) -> Result<Option<(String, Change)>, ApiError>;
 
 pub(super) fn offer(strips: &Arc<LedStrips>) {
-    let offers = STATE.iter().map(|name| (*name, read_state as Read)).chain(COLOR.iter().map(|name| (*name, read_color as Read)));
+    let offers = STATE.into_iter().map(|name| (name, read_state as Read)).chain(COLOR.into_iter().map(|name| (name, read_color as Read)));
     for (name, read) in offers {
         let weak = Arc::downgrade(strips);
         if let Err(error) = strips.host.register_remote_method(name, move |arguments| called(&weak, name, &arguments, read)) {
@@ -29,7 +30,7 @@ pub(super) fn offer(strips: &Arc<LedStrips>) {
 }
 
 pub(super) fn withdraw(host: &FwHost) {
-    STATE.iter().chain(COLOR).for_each(|name| host.unregister_remote_method(name));
+    STATE.into_iter().chain(COLOR).for_each(|name| host.unregister_remote_method(name));
 }
 
 /// Nobody waits for an answer.
