@@ -139,7 +139,7 @@ pub struct AgentEvent {
     pub event: String,
     /// What goes with it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "serde_json::Value")]
+    #[schemars(with = "Option<serde_json::Value>")]
     pub data: Option<Box<RawValue>>,
 }
 

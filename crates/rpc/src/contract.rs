@@ -281,6 +281,8 @@ mod tests {
         let ready = notification("notify_fwhost_ready");
         assert_eq!((&ready["alias"], ready.get("params")), (&json!("notify_klippy_ready"), None));
         assert!(ready["description"].as_str().unwrap().starts_with("The start sequence"));
+        // An agent that leaves has nothing to say.
+        assert_eq!(document["components"]["schemas"]["AgentEvent"]["required"], json!(["agent", "event"]));
         let update = notification("notify_status_update");
         assert_eq!(update["params"]["prefixItems"][1]["type"], "number");
         let statistics = notification("notify_proc_stat_update");

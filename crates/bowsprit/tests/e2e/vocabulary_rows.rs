@@ -70,6 +70,8 @@ the test `golden_vocabulary_page` from the table in `protocol::vocabulary`, the 
 - Notifications with two names: both are sent.
 - Values with two forms: the caller's form. It is neutral unless `[server] vocabulary` is `upstream`, the configuration in use is a `moonraker.conf`, the
   client asks for it when it identifies itself (`vocabulary`) or is one of the known ones, or the call came by the other name.
+
+A row may name what is there only when it is configured, or what is reserved for a component to come.
 ";
 
 fn table(out: &mut String, title: &str, head: &str, rows: impl IntoIterator<Item = String>) {
