@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 
 use super::driver::{self, Recipe};
 use super::options::{
-    CloudOptions, EntityOptions, FirmwareOptions, HttpOptions, HubOptions, Kind, LightOptions, MqttDeviceOptions, OutputOptions,
-    PinOptions, PlugOptions, PowerOptions, ReferenceOptions, RfOptions, WebOptions,
+    CloudOptions, EntityOptions, FirmwareOptions, HttpOptions, HubOptions, Kind, KlapOptions, LightOptions, MqttDeviceOptions,
+    OutputOptions, PinOptions, PlugOptions, PowerOptions, ReferenceOptions, RfOptions, WebOptions,
 };
 use super::ports::Services;
 use super::service::MAX_DEVICES;
@@ -131,6 +131,7 @@ pub fn sections() -> Vec<SectionDoc> {
         RfOptions::describe(),
         FirmwareOptions::describe(),
         PlugOptions::describe(),
+        KlapOptions::describe(),
         WebOptions::describe(),
         OutputOptions::describe(),
         ReferenceOptions::describe(),

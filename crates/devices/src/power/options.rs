@@ -17,6 +17,8 @@ config::choices! {
         FirmwareDevice = "firmware_device" | "klipper_device",
         /// A TP-Link Kasa plug (port 9999).
         SmartplugA = "smartplug_a" | "tplink_smartplug",
+        /// A TP-Link plug with encrypted HTTP (KLAP): Tapo, and newer ones of Kasa.
+        SmartplugB = "smartplug_b" | "tplink_klap",
         /// Tasmota.
         HttpFirmwareA = "http_firmware_a" | "tasmota",
         /// Shelly, generation 1.
@@ -55,7 +57,7 @@ config::choices! {
 config::options! {
     /// Something that is switched on and off: these options belong to every `type`; the tables after this one list those of single types. `docs/devices.md` has examples.
     pub struct PowerOptions: "power <name>" {
-        /// How it is switched: `gpio`, `rf`, `firmware_device` (`klipper_device`), `smartplug_a` (`tplink_smartplug`), `http_firmware_a` (`tasmota`), `relay_a` (`shelly`), `relay_b` (`shelly_gen2`), `automation_a` (`homeseer`), `automation_b` (`homeassistant`), `automation_c` (`loxonev1`), `automation_d` (`smartthings`), `lighting_a` (`hue`), `http`, `mqtt`, `usbhub` (`uhubctl`).
+        /// How it is switched: `gpio`, `rf`, `firmware_device` (`klipper_device`), `smartplug_a` (`tplink_smartplug`), `smartplug_b` (`tplink_klap`), `http_firmware_a` (`tasmota`), `relay_a` (`shelly`), `relay_b` (`shelly_gen2`), `automation_a` (`homeseer`), `automation_b` (`homeassistant`), `automation_c` (`loxonev1`), `automation_d` (`smartthings`), `lighting_a` (`hue`), `http`, `mqtt`, `usbhub` (`uhubctl`).
         r#type: Kind,
         /// Switched to this once, when its state is first known after a start of the server. Unset: it is left as it is.
         initial_state: Option<bool> = None,
@@ -79,7 +81,7 @@ config::options! {
         restrict_action_processing: bool = true,
         /// Seconds after which it is asked for its state. Unset: only when somebody wants to know, or after a fault.
         poll_interval: Option<f64> { min 1, max 86400 } = None,
-        /// Seconds after which it goes off by itself once it was switched on: counted by the server for `gpio`, `rf` and `firmware_device`, by the device for the plugs and relays, where it begins at the request to go off.
+        /// Seconds after which it goes off by itself once it was switched on: counted by the server for `gpio`, `rf`, `firmware_device` and `smartplug_b`, by the device for the other plugs and relays, where it begins at the request to go off.
         timer: Option<f64> { above 0, max 604800 } = None,
         /// Seconds that it gets for one answer, repeated attempts included. Unset: 10, and 60 for `http` with a `request_template`.
         timeout: Option<f64> { min 0.1, max 600 } = None,
@@ -119,6 +121,22 @@ config::options! {
         address: String,
         /// Its port.
         port: u16 { min 1 } = 9999,
+        /// Which socket of a strip, counted from 0. Unset: the plug has one.
+        output_id: Option<u16> = None,
+    }
+}
+
+config::options! {
+    /// Type `smartplug_b`.
+    pub(crate) struct KlapOptions: "power <name>" {
+        /// Name or address of the plug, also with port.
+        address: String,
+        /// Its port, unless the address has one.
+        port: u16 { min 1 } = 80,
+        /// Login name of the vendor's account that the plug was set up with: an address of mail, capitals as in the account. Unset: a plug without account.
+        user: Option<Rendered> = None,
+        /// Password of that account.
+        password: Option<Rendered> = None,
         /// Which socket of a strip, counted from 0. Unset: the plug has one.
         output_id: Option<u16> = None,
     }

@@ -2,6 +2,7 @@
 
 mod firmware;
 mod gpio;
+mod klap;
 mod mqtt;
 mod plug;
 mod rf;
@@ -82,6 +83,7 @@ pub(crate) enum Recipe {
     Rf(rf::RfRecipe),
     Firmware(firmware::FirmwareRecipe),
     Plug(plug::Plug),
+    Klap(klap::KlapRecipe),
     Web(web::WebRecipe),
     Scripted(Box<scripted::ScriptedRecipe>),
     Mqtt(Box<mqtt::MqttRecipe>),
@@ -95,6 +97,7 @@ pub(crate) fn read(options: &PowerOptions, section: &mut Section<'_, '_, '_>, se
         Kind::Rf => rf::read(options, section).map(Recipe::Rf),
         Kind::FirmwareDevice => firmware::read(section).map(Recipe::Firmware),
         Kind::SmartplugA => plug::read(options, section).map(Recipe::Plug),
+        Kind::SmartplugB => klap::read(section).map(Recipe::Klap),
         Kind::Http => scripted::read(section, secrets).map(Box::new).map(Recipe::Scripted),
         Kind::Mqtt => mqtt::read(section, secrets).map(Box::new).map(Recipe::Mqtt),
         Kind::Usbhub => usbhub::read(section).map(Recipe::Usbhub),
@@ -110,6 +113,7 @@ impl Recipe {
             Self::Rf(recipe) => recipe.driver(&makings.parts.gpio),
             Self::Firmware(recipe) => recipe.driver(&makings.parts.host, makings.number),
             Self::Plug(plug) => Box::new(plug),
+            Self::Klap(recipe) => recipe.driver(&makings.parts.client),
             Self::Web(recipe) => recipe.driver(&makings.parts.client, makings.options),
             Self::Scripted(recipe) => recipe.driver(&makings.parts.client, makings.options),
             Self::Mqtt(recipe) => recipe.driver(makings.parts.mqtt.as_ref()),

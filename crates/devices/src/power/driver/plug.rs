@@ -61,55 +61,82 @@ impl Plug {
         serde_json::from_slice(&open(&answer)).map_err(|_| Fault::new("the answer of the plug is no JSON"))
     }
 
-    async fn info(&self) -> Result<Value, Fault> {
-        self.ask(&json!({"system": {"get_sysinfo": {}}})).await
+    async fn socket(&self) -> Result<(bool, Option<String>), Fault> {
+        read_socket(&self.ask(&info()).await?, self.output)
     }
 
-    /// State and id of the socket.
-    fn socket(&self, info: &Value) -> Result<(bool, Option<String>), Fault> {
-        let info = &info["system"]["get_sysinfo"];
-        let Some(output) = self.output else {
-            return Ok((number(&info["relay_state"], "relay_state")? == 1, None));
-        };
-        let child = info["children"].get(usize::from(output)).ok_or_else(|| Fault::new(format!("the plug has no socket {output}")))?;
-        let id = child["id"].as_str().ok_or_else(|| missing("id"))?;
-        Ok((number(&child["state"], "state")? == 1, Some(id.to_owned())))
+    async fn command(&self, command: Value, id: Option<&String>) -> Result<Value, Fault> {
+        self.ask(&addressed(command, id)).await
     }
+}
 
-    async fn command(&self, mut command: Value, id: Option<&String>) -> Result<Value, Fault> {
-        if let Some(id) = id {
-            command["context"] = json!({"child_ids": [id]});
-        }
-        self.ask(&command).await
+/// The question for everything that a plug knows of itself.
+pub(super) fn info() -> Value {
+    json!({"system": {"get_sysinfo": {}}})
+}
+
+/// State and id of a socket in the answer; the id belongs to sockets of strips.
+pub(super) fn read_socket(answer: &Value, output: Option<u16>) -> Result<(bool, Option<String>), Fault> {
+    let info = &answer["system"]["get_sysinfo"];
+    let Some(output) = output else {
+        return Ok((number(&info["relay_state"], "relay_state")? == 1, None));
+    };
+    let child = info["children"].get(usize::from(output)).ok_or_else(|| no_socket(output))?;
+    let id = child["id"].as_str().ok_or_else(|| missing("id"))?;
+    Ok((number(&child["state"], "state")? == 1, Some(id.to_owned())))
+}
+
+/// The command that switches.
+pub(super) fn relay(on: bool) -> Value {
+    json!({"system": {"set_relay_state": {"state": u8::from(on)}}})
+}
+
+/// Whether it did.
+pub(super) fn read_relay(answer: &Value) -> Result<(), Fault> {
+    accepted(&answer["system"]["set_relay_state"]["err_code"], "err_code")
+}
+
+/// A command for one socket of a strip.
+pub(super) fn addressed(mut command: Value, id: Option<&String>) -> Value {
+    if let Some(id) = id {
+        command["context"] = json!({"child_ids": [id]});
     }
+    command
+}
+
+/// A code of an answer: zero is success.
+pub(super) fn accepted(code: &Value, name: &str) -> Result<(), Fault> {
+    match number(code, name)? {
+        0 => Ok(()),
+        code => Err(Fault::new(format!("the plug refused with code {code}"))),
+    }
+}
+
+pub(super) fn no_socket(output: u16) -> Fault {
+    Fault::new(format!("the plug has no socket {output}"))
 }
 
 impl Driver for Plug {
     fn query(&mut self) -> Boxed<'_, Result<Reading, Fault>> {
-        Box::pin(async move { self.socket(&self.info().await?).map(|(is_on, _)| Reading::from(is_on)) })
+        Box::pin(async move { self.socket().await.map(|(is_on, _)| Reading::from(is_on)) })
     }
 
     fn switch(&mut self, on: bool) -> Boxed<'_, Result<bool, Fault>> {
         Box::pin(async move {
             let id = match self.output {
-                Some(_) => self.socket(&self.info().await?)?.1,
+                Some(_) => self.socket().await?.1,
                 None => None,
             };
-            let code = match self.delay.filter(|_| !on) {
+            match self.delay.filter(|_| !on) {
                 Some(delay) => {
                     self.command(json!({"count_down": {"delete_all_rules": null}}), id.as_ref()).await?;
                     let rule = json!({"enable": 1, "delay": delay, "act": 0, "name": "turn off"});
-                    self.command(json!({"count_down": {"add_rule": rule}}), id.as_ref()).await?["count_down"]["add_rule"]["err_code"].take()
+                    let answer = self.command(json!({"count_down": {"add_rule": rule}}), id.as_ref()).await?;
+                    accepted(&answer["count_down"]["add_rule"]["err_code"], "err_code")?;
                 }
-                None => {
-                    let answer = self.command(json!({"system": {"set_relay_state": {"state": u8::from(on)}}}), id.as_ref()).await?;
-                    answer["system"]["set_relay_state"]["err_code"].clone()
-                }
-            };
-            match number(&code, "err_code")? {
-                0 => Ok(on),
-                code => Err(Fault::new(format!("the plug refused with code {code}"))),
+                None => read_relay(&self.command(relay(on), id.as_ref()).await?)?,
             }
+            Ok(on)
         })
     }
 
@@ -122,7 +149,7 @@ fn number(value: &Value, name: &str) -> Result<i64, Fault> {
     value.as_i64().ok_or_else(|| missing(name))
 }
 
-fn missing(name: &str) -> Fault {
+pub(super) fn missing(name: &str) -> Fault {
     Fault::new(format!("the answer of the plug has no `{name}`"))
 }
 

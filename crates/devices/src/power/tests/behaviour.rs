@@ -119,6 +119,8 @@ fn faulty_sections_are_left_out_and_named() {
         ("type: klipper_device\nobject_name: output_pin a\noff_when_shutdown: true", "off_when_shutdown: a device of the firmware"),
         ("type: tasmota\naddress: http://x", "address: expected a name or an address"),
         ("type: tasmota\naddress: x\noutput_id: one", "output_id: expected a whole number"),
+        ("type: smartplug_b\naddress: x\nuser: anna", "password: expected both, or none of `user` and `password`"),
+        ("type: tplink_klap\naddress: http://x", "address: expected a name or an address"),
         ("type: hue\naddress: x\ndevice_id: 1\ndevice_type: lamp", "device_type: expected `light` or `group`"),
         ("type: http\non_url: x\noff_url: http://a\nstatus_url: http://a\nresponse_template: on", "on_url: expected a complete address"),
         (

@@ -17,6 +17,8 @@ pub(crate) struct Got {
     pub(crate) target: String,
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
+    /// The body as it came, when it is no text.
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Got {
@@ -36,6 +38,8 @@ pub(crate) enum Reply {
     Json(Value),
     /// Status, header lines, body.
     Raw(u16, String, String),
+    /// 200 with header lines and octets.
+    Octets(String, Vec<u8>),
     /// The bytes, and the connection is closed: no HTTP, or half of it.
     Bytes(&'static str),
     /// Nothing, for ever.
@@ -96,21 +100,23 @@ async fn serve(mut stream: TcpStream, got: Arc<Mutex<Vec<Got>>>, answers: Arc<Mu
     let Some(request) = read(&mut stream).await else { return };
     let reply = (answers.lock())(&request);
     got.lock().push(request);
-    let text = match reply {
-        Reply::Json(value) => response(200, "Content-Type: application/json\r\n", &value.to_string()),
-        Reply::Raw(status, headers, body) => response(status, &headers, &body),
-        Reply::Bytes(bytes) => bytes.to_owned(),
+    let bytes = match reply {
+        Reply::Json(value) => response(200, "Content-Type: application/json\r\n", value.to_string().as_bytes()),
+        Reply::Raw(status, headers, body) => response(status, &headers, body.as_bytes()),
+        Reply::Octets(headers, body) => response(200, &headers, &body),
+        Reply::Bytes(bytes) => bytes.as_bytes().to_vec(),
         Reply::Silence => {
             tokio::time::sleep(Duration::from_secs(3600)).await;
             return;
         }
     };
-    let _ = stream.write_all(text.as_bytes()).await;
+    let _ = stream.write_all(&bytes).await;
     let _ = stream.shutdown().await;
 }
 
-fn response(status: u16, headers: &str, body: &str) -> String {
-    format!("HTTP/1.1 {status} X\r\nConnection: close\r\nContent-Length: {}\r\n{headers}\r\n{body}", body.len())
+fn response(status: u16, headers: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!("HTTP/1.1 {status} X\r\nConnection: close\r\nContent-Length: {}\r\n{headers}\r\n", body.len());
+    [head.as_bytes(), body].concat()
 }
 
 async fn read(stream: &mut TcpStream) -> Option<Got> {
@@ -128,14 +134,15 @@ async fn read(stream: &mut TcpStream) -> Option<Got> {
     let mut words = lines.next()?.split(' ');
     let (method, target) = (words.next()?.to_owned(), words.next()?.to_owned());
     let headers: Vec<_> = lines.filter_map(|line| line.split_once(": ")).map(|(name, value)| (name.to_owned(), value.to_owned())).collect();
-    let mut got = Got { method, target, headers, body: String::new() };
+    let mut got = Got { method, target, headers, ..Got::default() };
     let length = got.header("content-length").and_then(|length| length.parse().ok()).unwrap_or(0);
     while bytes.len() < end + 4 + length {
         if stream.read_buf(&mut bytes).await.ok()? == 0 {
             return None;
         }
     }
-    got.body = String::from_utf8(bytes[end + 4..].to_vec()).unwrap();
+    got.bytes = bytes.split_off(end + 4);
+    got.body = String::from_utf8_lossy(&got.bytes).into_owned();
     Some(got)
 }
 
@@ -198,7 +205,7 @@ impl Drop for PlugEmulator {
 }
 
 /// Answers each module that is asked by itself.
-fn plug_answer(question: &Value, sockets: usize, states: &mut [bool]) -> Value {
+pub(crate) fn plug_answer(question: &Value, sockets: usize, states: &mut [bool]) -> Value {
     let chosen = question["context"]["child_ids"][0].as_str().map_or(0, |id| id[2..].parse::<usize>().unwrap());
     let modules = question.as_object().unwrap().iter().filter(|(module, _)| *module != "context");
     let answers = modules.map(|(module, asked)| {

@@ -5,4 +5,5 @@ mod rig;
 
 mod behaviour;
 mod hostile;
+mod klap;
 mod over_http;

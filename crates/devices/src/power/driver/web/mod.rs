@@ -26,7 +26,7 @@ use crate::power::model::Reading;
 use crate::power::options::{Kind, PowerOptions, Protocol, WebOptions, duration};
 
 pub(super) use base::Base;
-pub(super) use exchange::{Auth, Exchange, failing_status};
+pub(super) use exchange::{Auth, Exchange, failing_status, reason};
 
 /// A request, relative to the address of the device.
 #[derive(Debug, Clone, PartialEq)]
