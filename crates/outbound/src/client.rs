@@ -114,14 +114,18 @@ impl Client {
     }
 
     async fn http(&self) -> Result<reqwest::Client, OutboundError> {
-        let user_agent = self.inner.user_agent.clone();
-        // Made once, however many ask at the same time: it reads some hundred certificates from the disk.
-        let build = async || {
-            let built = tokio::task::spawn_blocking(move || build(&user_agent)).await;
-            let http = built.map_err(|error| error.to_string()).and_then(|built| built.map_err(|error| error.to_string()));
-            http.map_err(OutboundError::Connect)
-        };
-        Ok(self.inner.http.get_or_try_init(build).await?.clone())
+        let (user_agent, made) = (self.inner.user_agent.clone(), self.inner.http.clone());
+        if let Some(http) = made.get() {
+            return Ok(http.clone());
+        }
+        // Made once, however many ask at the same time: it reads some hundred certificates from the disk. It goes on when the caller's time is over,
+        // so that the next one finds it: on a busy board that may take longer than a short limit.
+        let making = tokio::spawn(async move {
+            let build = async || tokio::task::spawn_blocking(move || build(&user_agent)).await.map_err(|error| error.to_string());
+            let build = async || build().await?.map_err(|error| error.to_string());
+            made.get_or_try_init(build).await.cloned()
+        });
+        making.await.map_err(|error| error.to_string()).flatten().map_err(OutboundError::Connect)
     }
 
     async fn refuse_ourselves(&self, url: &Url) -> Result<(), OutboundError> {

@@ -15,6 +15,7 @@
 //! # Ok(()) }
 //! ```
 
+mod address;
 mod client;
 mod error;
 pub mod ldap;
@@ -26,6 +27,7 @@ mod response;
 mod retry;
 mod tls;
 
+pub use address::parse_url;
 pub use client::{CONNECT_TIMEOUT, Client, MAX_EXCHANGES};
 pub use error::OutboundError;
 pub use http::{Method, header};

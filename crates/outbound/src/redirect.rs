@@ -10,6 +10,8 @@
 use http::Method;
 use reqwest::Url;
 
+use crate::address;
+
 /// Why a redirect is not followed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RedirectError {
@@ -48,7 +50,7 @@ pub fn next(asked: &[Url], method: &Method, status: u16, location: Option<&str>,
     let (Some(location), Some(from), true) = (location, asked.last(), matches!(status, 301 | 302 | 303 | 307 | 308)) else {
         return Ok(None);
     };
-    let url = from.join(location).map_err(|_| RedirectError::BadTarget)?;
+    let url = address::join(from, location).map_err(|_| RedirectError::BadTarget)?;
     if !matches!(url.scheme(), "http" | "https") || !url.has_host() {
         return Err(RedirectError::BadTarget);
     }

@@ -7,7 +7,7 @@ use http::Method;
 use http::header::{HeaderMap, HeaderName, HeaderValue, IF_MODIFIED_SINCE, IF_NONE_MATCH};
 use reqwest::Url;
 
-use crate::{OutboundError, Validators};
+use crate::{OutboundError, Validators, parse_url};
 
 /// Time for a whole exchange, when the request does not say another.
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(30);
@@ -17,9 +17,6 @@ pub const DEFAULT_MAX_BODY: usize = 1024 * 1024;
 
 /// Redirects that are followed, when the request does not say another number.
 pub const MAX_REDIRECTS: usize = 5;
-
-/// Longest address in bytes.
-const MAX_URL: usize = 8 * 1024;
 
 /// Where a request, and what it is redirected to, may lead.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -130,10 +127,7 @@ impl Request {
 
 /// A complete address of HTTP or HTTPS.
 fn parse(url: &str) -> Result<Url, OutboundError> {
-    if url.len() > MAX_URL {
-        return Err(OutboundError::BadUrl(format!("it is longer than {MAX_URL} bytes")));
-    }
-    let parsed = Url::parse(url).map_err(|error| OutboundError::BadUrl(error.to_string()))?;
+    let parsed = parse_url(url).map_err(OutboundError::BadUrl)?;
     if matches!(parsed.scheme(), "http" | "https") && parsed.has_host() {
         Ok(parsed)
     } else {
@@ -155,7 +149,8 @@ mod tests {
             "file:///etc/passwd",
             "http://",
             "http://[::1",
-            &format!("http://x/{}", "a".repeat(MAX_URL)),
+            "http://\u{c4}B/",
+            &format!("http://x/{}", "a".repeat(8192)),
         ] {
             assert!(matches!(Request::get(bad), Err(OutboundError::BadUrl(_))), "{bad}");
         }

@@ -187,7 +187,7 @@ fn cut(text: &str, characters: usize) -> String {
 
 /// Front ends make it something to click on.
 fn is_link(text: &str) -> bool {
-    text.len() <= MAX_LINK && outbound::Url::parse(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
+    text.len() <= MAX_LINK && outbound::parse_url(text).is_ok_and(|url| matches!(url.scheme(), "http" | "https"))
 }
 
 #[allow(clippy::cast_precision_loss, reason = "seconds of any date are far below 2^53")]

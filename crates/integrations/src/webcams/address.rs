@@ -5,8 +5,6 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use outbound::Url;
-
 use super::rules::is_scheme;
 
 /// A complete address, cut into what matters.
@@ -39,7 +37,7 @@ pub(super) fn complete(address: &str, public: Option<IpAddr>) -> String {
 impl Address {
     /// Cuts a complete address; `None` when it is none.
     pub(super) fn parse(address: &str) -> Option<Self> {
-        let url = Url::parse(address).ok()?;
+        let url = outbound::parse_url(address).ok()?;
         let (scheme, after) = address.split_once("://")?;
         let end = after.find(['/', '?', '#']).unwrap_or(after.len());
         let (authority, rest) = after.split_at(end);

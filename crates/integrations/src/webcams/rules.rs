@@ -102,7 +102,7 @@ fn address(field: &'static str, value: &str) -> Result<(), Invalid> {
     }
     match value.trim().split_once("://") {
         // Whatever looks complete must be complete.
-        Some((scheme, _)) if is_scheme(scheme) && !outbound::Url::parse(value.trim()).is_ok_and(|url| url.has_host()) => {
+        Some((scheme, _)) if is_scheme(scheme) && !outbound::parse_url(value.trim()).is_ok_and(|url| url.has_host()) => {
             Err(invalid(field, &value, "a complete address of a camera, or a path on this machine"))
         }
         _ => Ok(()),

@@ -2,7 +2,7 @@
 
 use std::net::Ipv6Addr;
 
-use outbound::Url;
+use outbound::parse_url;
 
 use crate::power::options::Protocol;
 
@@ -16,17 +16,11 @@ impl Base {
     /// `address` may hold a port, a path, and an IPv6 address with or without brackets.
     pub(crate) fn new(address: &str, protocol: Protocol, port: Option<u16>) -> Result<Self, String> {
         let (host, path) = address.split_once('/').unwrap_or((address, ""));
-        // Names in other scripts are written in their ASCII form (`xn--…`), which is what name servers know.
-        if host.is_empty()
-            || !host.is_ascii()
-            || host.contains(['@', '?', '#', '\\', '%'])
-            || path.contains(['?', '#'])
-            || path.starts_with('/')
-        {
+        if host.is_empty() || host.contains(['@', '?', '#', '\\', '%']) || path.contains(['?', '#']) || path.starts_with('/') {
             return Err(EXPECTED.to_owned());
         }
         let host = if host.parse::<Ipv6Addr>().is_ok() { format!("[{host}]") } else { host.to_owned() };
-        let mut url = Url::parse(&format!("{}://{host}/", protocol.as_str())).map_err(|error| format!("{EXPECTED}: {error}"))?;
+        let mut url = parse_url(&format!("{}://{host}/", protocol.as_str())).map_err(|error| format!("{EXPECTED}: {error}"))?;
         let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
         if !has_port && url.set_port(port).is_err() {
             return Err(EXPECTED.to_owned());
