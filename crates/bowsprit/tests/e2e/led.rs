@@ -16,6 +16,7 @@ use crate::harness::{TestServer, wait};
 enum Mood {
     Fine,
     Silent,
+    Redirects,
     Answers(u16, &'static str),
 }
 
@@ -75,13 +76,16 @@ async fn serve(socket: TcpStream, (mood, bodies): (Arc<Mutex<Mood>>, Arc<Mutex<V
         let mood = *mood.lock();
         let (status, answer) = match mood {
             Mood::Silent => return std::future::pending().await,
+            Mood::Redirects => (302, String::new()),
             Mood::Answers(status, text) => (status, text.to_owned()),
             Mood::Fine if !is_right || !is_json => (400, r#"{"error":9}"#.to_owned()),
             Mood::Fine if body == r#"{"v":true}"# => (200, json!({"state": {"on": true, "bri": 128}, "info": {"ver": "0.14"}}).to_string()),
             Mood::Fine => (200, r#"{"success":true}"#.to_owned()),
         };
         bodies.lock().push(body);
-        let answer = format!("HTTP/1.1 {status} X\r\nContent-Length: {}\r\nContent-Type: application/json\r\n\r\n{answer}", answer.len());
+        let place = if mood == Mood::Redirects { "Location: http://127.0.0.1:1/json\r\n" } else { "" };
+        let length = answer.len();
+        let answer = format!("HTTP/1.1 {status} X\r\n{place}Content-Length: {length}\r\nContent-Type: application/json\r\n\r\n{answer}");
         socket.get_mut().write_all(answer.as_bytes()).await.ok()?;
     }
 }
@@ -164,6 +168,8 @@ async fn a_bad_strip_says_why_delays_nobody_and_comes_back() {
         (Mood::Answers(200, r#"{"success":tr"#), "not the JSON"),
         (Mood::Answers(200, r#"{"error":3}"#), "refused the command (error 3)"),
         (Mood::Answers(500, ""), "status 500"),
+        (Mood::Answers(200, ""), "not the JSON"),
+        (Mood::Redirects, "it redirects to another address"),
     ] {
         bad.be(mood);
         let (status, message) = server.http().post("/machine/led/strip?strip=bad&action=on").await.error();

@@ -1,5 +1,7 @@
 //! Power devices on the real server: switching, locks, what follows from the printer and the queue.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 use simulator::Fault;
 
@@ -62,6 +64,44 @@ async fn a_device_is_listed_asked_and_switched() {
     assert_eq!(until("tried several times", nothing, |nothing| nothing["error"].is_string()).await["status"], "init");
     assert!(server.info().await["warnings"].to_string().contains("[power bad] type: expected one of"));
     assert!(server.info().await["components"].to_string().contains("\"power\""));
+}
+
+#[tokio::test]
+async fn devices_that_hang_delay_neither_others_nor_calls() {
+    // For each answer; nothing that does not concern these devices may take as long.
+    const TIMEOUT: Duration = Duration::from_secs(3);
+    let (web, deaf) = (Web::start().await, Web::start().await);
+    relay(&web, true);
+    deaf.set("/relay/0", Page::Silence);
+    let hanging =
+        |number: usize| format!("[power deaf{number}]\ntype: shelly\naddress: 127.0.0.1:{}\ntimeout: 3\npoll_interval: 1\n", deaf.port);
+    let config = config(&web, &(0..5).map(hanging).collect::<String>());
+    let server = TestServer::builder().without_printer().config(&config).start().await;
+    let http = server.http();
+    let status = || async { http.get("/machine/device_power/device?device=psu").await.result() };
+    until("the quick one answers", status, |status| status["psu"] == "on").await;
+    let asking = async {
+        let begun = Instant::now();
+        let all = http.get("/machine/device_power/status?deaf0&deaf1&deaf2&deaf3&deaf4&psu").await.result();
+        (all, begun.elapsed())
+    };
+    let others = async {
+        let mut slowest = Duration::ZERO;
+        for path in ["/server/info", "/machine/device_power/devices", "/machine/device_power/device?device=psu"].repeat(5) {
+            let begun = Instant::now();
+            assert_eq!(http.get(path).await.status, 200, "{path}");
+            slowest = slowest.max(begun.elapsed());
+        }
+        slowest
+    };
+    let ((all, took), slowest) = tokio::join!(asking, others);
+    assert_eq!(all["psu"], "on", "{all}");
+    assert!((0..5).all(|number| all[format!("deaf{number}")] == "init"), "{all}");
+    // Two answers and a second at most, side by side.
+    assert!(took < TIMEOUT * 3 && slowest < TIMEOUT, "{took:?} {slowest:?}");
+    let begun = Instant::now();
+    let (status, message) = http.post("/machine/device_power/device?device=deaf0&action=on").await.error();
+    assert!(begun.elapsed() < TIMEOUT * 3 && [400, 504].contains(&status) && message.contains("deaf0"), "{status} {message}");
 }
 
 #[tokio::test]
@@ -199,6 +239,13 @@ async fn a_lamp_behind_a_broker_is_asked_switched_and_watched() {
     until("offline", status, |lamp| lamp["error"] == "there is no connection to the broker").await;
     let refused = http.post("/machine/device_power/device?device=lamp&action=on").await.error();
     assert_eq!(refused, (503, "Error setting the status of device lamp: there is no connection to the broker".to_owned()));
+    // It comes back, and wants a login that nobody has.
+    broker.allow_anonymous(false);
+    broker.start_again().await;
+    until("refused", || async { server.stderr() }, |log| log.contains("not authorised")).await;
+    assert_eq!(status().await["error"], "there is no connection to the broker");
+    broker.kill();
+    broker.allow_anonymous(true);
     broker.start_again().await;
     until("back", status, |lamp| lamp["status"] == "on").await;
     device.abort();

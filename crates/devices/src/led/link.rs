@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use outbound::{Client, Method, Request};
+use outbound::{Client, Method, OutboundError, Request};
 use serde_json::{Map, Value};
 use tokio::time::sleep;
 
@@ -68,8 +68,11 @@ impl Link {
 
 async fn post(client: &Client, url: &str, timeout: Duration, body: &[u8]) -> Result<(), String> {
     let request = Request::new(Method::POST, url).and_then(|request| request.header("Content-Type", "application/json"));
-    let request = request.map_err(|error| error.to_string())?.body(body.to_vec()).timeout(timeout).max_body(MAX_BODY);
-    let answer = client.send(request).await.map_err(|error| error.to_string())?;
+    let request = request.map_err(|error| error.to_string())?.body(body.to_vec()).timeout(timeout).max_body(MAX_BODY).max_redirects(0);
+    let answer = client.send(request).await.map_err(|error| match error {
+        OutboundError::Redirect(_) => "it redirects to another address".to_owned(),
+        other => other.to_string(),
+    })?;
     if !answer.is_success() {
         return Err(format!("it answered with status {}", answer.status));
     }

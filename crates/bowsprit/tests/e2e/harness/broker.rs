@@ -82,6 +82,13 @@ impl Broker {
         self.listens().await;
     }
 
+    /// Lets those in without a login, or no longer, from the next start on.
+    pub(crate) fn allow_anonymous(&self, allowed: bool) {
+        let config = self.path("broker.conf");
+        let text = std::fs::read_to_string(&config).unwrap();
+        std::fs::write(config, text.replace(&format!("allow_anonymous {}", !allowed), &format!("allow_anonymous {allowed}"))).unwrap();
+    }
+
     /// A path in its folder.
     pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)

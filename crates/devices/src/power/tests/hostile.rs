@@ -43,6 +43,64 @@ async fn bad_answers_become_readable_reasons_and_pass() {
     }
 }
 
+/// Every type that is asked over HTTP, with its answer that it is on. Those behind encryption have tests of their own.
+fn types() -> [(&'static str, serde_json::Value); 9] {
+    [
+        ("tasmota", json!({"POWER": "ON"})),
+        ("shelly", json!({"ison": true})),
+        ("shelly_gen2", json!({"output": true})),
+        ("homeseer\ndevice: 1", json!({"Devices": [{"status": "On"}]})),
+        ("homeassistant\ndevice: a\ntoken: t\nstatus_delay: 0", json!({"state": "on"})),
+        ("loxonev1\noutput_id: a", json!({"LL": {"value": 1}})),
+        ("smartthings\nprotocol: http\ndevice: d\ntoken: t", json!({"switch": {"value": "on"}})),
+        ("hue\nuser: u\ndevice_id: 1", json!({"state": {"on": true}})),
+        ("http\nresponse_template: {'on' if http_request.last_response().json()['on'] else 'off'}", json!({"on": true})),
+    ]
+}
+
+/// Each type, each bad answer: in `error` with a reason, and back without anybody's doing.
+#[tokio::test]
+async fn no_type_trusts_a_bad_answer() {
+    let every = types().map(|(lines, answer)| async move {
+        let emulator = WebEmulator::start(|_: &Got| Reply::Silence).await;
+        let on = || {
+            let answer = answer.clone();
+            emulator.become_one_that(move |_: &Got| Reply::Json(answer.clone()));
+        };
+        let address = emulator.address();
+        // Without address for the type whose addresses are complete.
+        let place = match lines.starts_with("http\n") {
+            true => format!("on_url: http://{address}/1\noff_url: http://{address}/0\nstatus_url: http://{address}/"),
+            false => format!("address: {address}"),
+        };
+        on();
+        let rig = Rig::start(&format!("[power x]\n{place}\ntimeout: 0.4\ntype: {lines}\n"));
+        assert_eq!(rig.problems, Vec::<String>::new());
+        rig.until("on").await;
+        let bad: [(Answer, &[&str]); 9] = [
+            (|_| Reply::Raw(200, String::new(), "<html>login</html>".into()), &["web page", "no JSON", "json"]),
+            (|_| Reply::Raw(200, String::new(), "{\"on\": tr".into()), &["no JSON", "json"]),
+            (|_| Reply::Raw(200, String::new(), String::new()), &["nothing", "json"]),
+            (|_| Reply::Json(json!([])), &["has no", "response_template"]),
+            (|_| Reply::Raw(403, String::new(), String::new()), &["status 403"]),
+            (|_| Reply::Raw(302, "Location: http://127.0.0.1:1/\r\n".into(), String::new()), &["redirects", "no connection", "no answer"]),
+            (|_| Reply::Raw(500, String::new(), String::new()), &["no answer within 0.4 s", "status 500"]),
+            (|_| Reply::Bytes("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"), &["no answer within 0.4 s"]),
+            (|_| Reply::Silence, &["no answer within 0.4 s"]),
+        ];
+        for (answer, reasons) in bad {
+            emulator.become_one_that(answer);
+            assert_eq!(rig.query("x").await, "error", "{lines}: {reasons:?}");
+            let fault = rig.shown().1.unwrap();
+            assert!(reasons.iter().any(|reason| fault.contains(reason)), "{lines}: {fault:?} is none of {reasons:?}");
+            on();
+            assert_eq!((rig.query("x").await, rig.shown().1), ("on", None), "{lines}");
+        }
+        rig.stop().await;
+    });
+    futures_util::future::join_all(every).await;
+}
+
 #[tokio::test]
 async fn a_passing_fault_is_tried_again_before_it_counts() {
     let mut answers = 0;
