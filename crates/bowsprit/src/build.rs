@@ -35,6 +35,7 @@ use crate::discovery::discovery;
 use crate::host_paths::HostPaths;
 use crate::instruments::{InstrumentParts, Instruments};
 use crate::jobs::Jobs;
+use crate::machine_board::MachineBoard;
 use crate::mqtt::MqttParts;
 use crate::print_control::PrinterControl;
 use crate::secure::Secure;
@@ -183,6 +184,8 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     let instruments = Arc::new(Instruments::new(&settings.instruments, made_of));
     instruments.warnings.iter().for_each(|warning| warnings.add(warning));
 
+    let announcements = Announcements::new(announcement_settings(data, &settings), store.clone(), connections.clone(), client.clone());
+    announcements.load().await;
     let machine = {
         let (lifecycle, warnings) = (environment.lifecycle.clone(), warnings.clone());
         Machine::new(machine::Parts {
@@ -192,6 +195,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
             options: settings.machine.clone(),
             host: host.clone(),
             restart: Box::new(move || lifecycle.request_restart()),
+            board: Arc::new(MachineBoard(announcements.clone())),
             warn: Arc::new(move |warning| warnings.add(warning)),
         })
     };
@@ -265,8 +269,6 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     let installation = identity(data, &warnings);
     let webcams = Webcams::new(configured_webcams(&settings, installation), parts);
     webcams.load().await;
-    let announcements = Announcements::new(announcement_settings(data, &settings), store.clone(), connections.clone(), client.clone());
-    announcements.load().await;
     let audit = AuditLog::new(store.clone());
     let noting = audit.clone();
     supervisor.spawn("audit log", move |stop| {

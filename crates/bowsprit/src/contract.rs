@@ -21,6 +21,7 @@ use crate::build::{self, Components};
 use crate::data_folder::DataFolder;
 use crate::instruments::{InstrumentParts, Instruments};
 use crate::jobs::Jobs;
+use crate::machine_board::MachineBoard;
 use crate::print_control::PrinterControl;
 use crate::settings::Settings;
 
@@ -46,6 +47,9 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
         config: settings.report.clone(),
     };
     let jobs = Arc::new(Jobs::new(&host, &store, &connections, &files, &control, &settings.job_queue));
+    let client = outbound::Client::new("");
+    let announcements =
+        Announcements::new(build::announcement_settings(data, settings), store.clone(), connections.clone(), client.clone());
     let machine = Machine::new(machine::Parts {
         connections: connections.clone(),
         roots: Roots::default(),
@@ -53,13 +57,11 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
         options: settings.machine.clone(),
         host: host.clone(),
         restart: Box::new(|| {}),
+        board: Arc::new(MachineBoard(announcements.clone())),
         warn: Arc::new(|_| {}),
     });
     let namespaces = Namespaces::new(store.clone());
     let accounts = build::open_accounts(settings, &store, &connections);
-    let client = outbound::Client::new("");
-    let announcements =
-        Announcements::new(build::announcement_settings(data, settings), store.clone(), connections.clone(), client.clone());
     let agents = Agents::new(connections.clone(), Arc::new(host.clone()));
     let database = Database::new(
         store.clone(),

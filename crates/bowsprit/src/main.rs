@@ -15,6 +15,7 @@ mod host_paths;
 mod import;
 mod instruments;
 mod jobs;
+mod machine_board;
 mod mqtt;
 mod page;
 mod print_control;

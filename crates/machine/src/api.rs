@@ -97,14 +97,14 @@ impl Machine {
             .access(Access::Admin)
             .unaudited()
             .doc("The user of the server and, when asked, whether it can act as root.")
-            .handle(self, |machine, _, params: SudoParams| async move { Ok(machine.sudo.info(&machine.roots, params.check_access).await) });
+            .handle(self, |machine, _, params: SudoParams| async move { Ok(machine.sudo_info(params.check_access).await) });
         registry
             .op("machine.sudo.password")
             .post("/machine/sudo/password")
             .access(Access::Admin)
-            .doc("Gives the password for sudo until the next start.")
-            .handle(self, |machine, _, params: PasswordParams| async move {
-                machine.sudo.set_password(Secret::new(Zeroizing::new(params.password))).await
+            .doc("Gives the password for sudo until the next start, and does what has waited for it.")
+            .handle(self, |machine, call, params: PasswordParams| async move {
+                machine.set_sudo_password(&call, Secret::new(Zeroizing::new(params.password))).await
             });
     }
 

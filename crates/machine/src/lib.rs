@@ -13,6 +13,7 @@
 mod api;
 mod machine;
 mod peripherals;
+mod ports;
 mod roots;
 mod services;
 mod statistics;
@@ -21,6 +22,7 @@ mod system;
 
 pub use machine::{Machine, Parts, Warn};
 pub use peripherals::UsbIds;
+pub use ports::{Alert, AlertBoard};
 pub use roots::Roots;
 pub use services::{MachineOptions, ProviderKind, ShutdownAction};
 pub use statistics::parse;

@@ -5,18 +5,21 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use fwhost::FwHost;
+use parking_lot::Mutex;
 use protocol::ApiError;
 use protocol::error::ApiResult;
-use rpc::Connections;
+use rpc::{Call, Connections};
 use runtime::{Supervisor, TaskTracker};
 use serde_json::Value;
+use zeroize::Zeroizing;
 
-use crate::Roots;
 use crate::peripherals::Peripherals;
 use crate::services::{Action, MachineOptions, PowerAction, Services};
 use crate::statistics::Statistics;
-use crate::sudo::Sudo;
+use crate::sudo::requests::{Outcome, Requests, Task};
+use crate::sudo::{CONFIRMED, Password, Sudo, SudoInfo, SudoResponses, user_name};
 use crate::system::{System, SystemInfo, unit};
+use crate::{AlertBoard, Roots};
 
 /// Where warnings for the owner go.
 pub type Warn = Arc<dyn Fn(String) + Send + Sync>;
@@ -24,6 +27,9 @@ pub type Warn = Arc<dyn Fn(String) + Send + Sync>;
 /// Methods that macros of the firmware may call.
 const SHUTDOWN_MACRO: &str = "shutdown_machine";
 const REBOOT_MACRO: &str = "reboot_machine";
+
+/// What sudo is wanted for where services cannot be managed without it.
+const SUDO_FOR_SERVICES: &str = "The server needs it to start and stop services and to switch the machine off.";
 
 /// Name of the firmware's service when it cannot be found out.
 const DEFAULT_FIRMWARE: &str = "klipper";
@@ -46,6 +52,8 @@ pub struct Parts {
     pub host: FwHost,
     /// Restarts this server within its process.
     pub restart: Box<dyn Fn() + Send + Sync>,
+    /// Where people see what the machine needs of them.
+    pub board: Arc<dyn AlertBoard>,
     /// Where warnings go.
     pub warn: Warn,
 }
@@ -54,7 +62,9 @@ pub struct Parts {
 pub struct Machine {
     pub(crate) statistics: Arc<Statistics>,
     pub(crate) services: Arc<Services>,
-    pub(crate) sudo: Arc<Sudo>,
+    sudo: Arc<Sudo>,
+    sudo_password: Mutex<Option<Password>>,
+    requests: Arc<Requests>,
     pub(crate) peripherals: Peripherals,
     pub(crate) roots: Roots,
     system: System,
@@ -66,16 +76,19 @@ impl Machine {
     /// Nothing is asked yet.
     #[must_use]
     pub fn new(parts: Parts) -> Arc<Self> {
-        let Parts { connections, roots, data, options, host, restart, warn } = parts;
+        let Parts { connections, roots, data, options, host, restart, board, warn } = parts;
         let sudo = Arc::new(Sudo::default());
         let peripherals = Peripherals::new(roots.clone(), &data);
         let statistics = Arc::new(Statistics::new(connections.clone(), roots.clone()));
+        let requests = Arc::new(Requests::new(connections.clone(), board));
+        let sudo_password = options.sudo_password.as_ref().map(|password| Zeroizing::new(password.expose().to_owned()).into());
         let (services, warning) = Services::new(options, &data, roots.clone(), connections, &sudo, restart);
         if let Some(warning) = warning {
             warn(warning);
         }
         let system = System::new(roots.clone());
-        Arc::new(Self { statistics, services: Arc::new(services), sudo, peripherals, roots, system, host, warn })
+        let (services, sudo_password) = (Arc::new(services), Mutex::new(sudo_password));
+        Arc::new(Self { statistics, services, sudo, sudo_password, requests, peripherals, roots, system, host, warn })
     }
 
     /// Begins to measure and to follow the services, and offers the machine to macros.
@@ -87,11 +100,56 @@ impl Machine {
         let machine = self.clone();
         let stop = supervisor.stop_token().clone();
         supervisor.spawn_once("rights", async move {
-            let missing = stop.run_until_cancelled(machine.services.missing_rights()).await.unwrap_or_default();
-            missing.into_iter().for_each(|sentence| (machine.warn)(sentence));
+            stop.run_until_cancelled(machine.check_rights()).await;
         });
         self.offer_to_macros(SHUTDOWN_MACRO, self.services.shutdown_action(), supervisor.tracker());
         self.offer_to_macros(REBOOT_MACRO, PowerAction::Reboot, supervisor.tracker());
+    }
+
+    /// Says what this server may not do although it should.
+    async fn check_rights(&self) {
+        let password = self.sudo_password.lock().take();
+        if let Some(password) = password
+            && let Some(fault) = self.sudo.begin_with(password).await
+        {
+            (self.warn)(fault);
+        }
+        self.services.missing_rights().await.into_iter().for_each(|sentence| (self.warn)(sentence));
+        self.requests.show().await;
+        if self.services.needs_sudo() && !self.sudo.works().await {
+            let sudo = self.sudo.clone();
+            let task: Task = Arc::new(move || {
+                let sudo = sudo.clone();
+                Box::pin(async move {
+                    let works = sudo.works().await;
+                    if works { Ok("Services can be managed.".to_owned()) } else { Err("Services still cannot be managed.".to_owned()) }
+                })
+            });
+            self.requests.add(SUDO_FOR_SERVICES, task).await;
+        }
+    }
+
+    /// Who we are, what waits for sudo and, when asked, whether it works.
+    pub(crate) async fn sudo_info(&self, check: bool) -> SudoInfo {
+        let sudo_access = if check { Some(self.sudo.works().await) } else { None };
+        let request_messages = self.requests.messages();
+        SudoInfo { sudo_access, linux_user: user_name(&self.roots), sudo_requested: !request_messages.is_empty(), request_messages }
+    }
+
+    /// Keeps the password for sudo if it is the right one, and does what has waited for it.
+    pub(crate) async fn set_sudo_password(&self, call: &Call, password: Password) -> ApiResult<SudoResponses> {
+        self.sudo.set_password(password).await?;
+        if self.requests.messages().is_empty() {
+            return Ok(SudoResponses { sudo_responses: vec![CONFIRMED.to_owned()], is_restarting: false });
+        }
+        let Outcome { responses, failures } = self.requests.carry_out().await;
+        let requests = self.requests.clone();
+        call.after_answer(move || requests.tell());
+        if !failures.is_empty() {
+            return Err(ApiError::internal(failures.join("\n")));
+        }
+        let sudo_responses = std::iter::once(CONFIRMED.to_owned()).chain(responses).collect();
+        Ok(SudoResponses { sudo_responses, is_restarting: false })
     }
 
     fn offer_to_macros(self: &Arc<Self>, name: &'static str, action: PowerAction, tasks: &TaskTracker) {

@@ -14,7 +14,7 @@ use crate::announcement::{AnnouncementEntries, AnnouncementId};
 use crate::button::ButtonEvent;
 use crate::jobs::{HistoryChange, QueueChange};
 use crate::led::LedStatus;
-use crate::machine::{ProcStatUpdate, Throttled, UnitState};
+use crate::machine::{ProcStatUpdate, SudoAlert, Throttled, UnitState};
 use crate::power::PowerStatus;
 use crate::sensor::SensorUpdate;
 use crate::webcam::WebcamList;
@@ -128,6 +128,8 @@ events! {
     CpuThrottled(Throttled) by dual::to_vec = "notify_cpu_throttled";
     /// A service of the machine does something else than before, by its name.
     ServiceStateChanged(BTreeMap<String, UnitState>) by dual::to_vec = "notify_service_state_changed";
+    /// Something waits for the password for sudo, or no longer does.
+    SudoAlert(SudoAlert) by dual::to_vec = "notify_sudo_alert";
 }
 
 /// Payload of `notify_agent_event` (document 1 *Extensions*, wire/1-core.md section 5).

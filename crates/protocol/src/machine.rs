@@ -98,3 +98,12 @@ pub struct UnitState {
     /// `running`, `dead`, …
     pub sub_state: String,
 }
+
+/// Payload of `notify_sudo_alert`: what waits for the password for sudo.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct SudoAlert {
+    /// True while something waits.
+    pub sudo_requested: bool,
+    /// What it is wanted for, one sentence each.
+    pub request_messages: Vec<String>,
+}

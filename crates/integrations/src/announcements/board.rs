@@ -151,6 +151,24 @@ impl Board {
         changes
     }
 
+    /// Puts an entry of a component in the place of all its others, or only removes them; one that says the same stays as it is.
+    pub(super) fn replace(&mut self, feed: &str, notice: Option<Notice>, entry_id: String, now: f64) -> Changes {
+        let is_own = |entry: &Entry| entry.source == INTERNAL && entry.feed == feed;
+        let says = |entry: &Entry, notice: &Notice| (&entry.title, &entry.description) == (&notice.title, &notice.description);
+        if let Some(notice) = &notice
+            && self.0.values().any(|entry| is_own(entry) && says(entry, notice))
+        {
+            return self.remove_where(|entry| is_own(entry) && !says(entry, notice));
+        }
+        let mut changes = self.remove_where(is_own);
+        if let Some(notice) = notice {
+            let added = self.announce(notice, entry_id, now);
+            changes.put.extend(added.put);
+            changes.gone.extend(added.gone);
+        }
+        changes
+    }
+
     /// Removes one entry.
     pub(super) fn withdraw(&mut self, entry_id: &str) -> Changes {
         self.remove_where(|entry| entry.entry_id == entry_id)

@@ -238,12 +238,27 @@ impl Announcements {
     /// Those of the store.
     pub async fn announce(&self, notice: Notice) -> Result<String, StoreError> {
         let _changing = self.changing.lock().await;
-        let entry_id = format!("{}/{}", notice.feed, Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S"));
+        let entry_id = new_id(&notice.feed);
         let mut state = self.copy();
         let changes = state.board.announce(notice, entry_id.clone(), now());
         self.keep(state, &changes, Vec::new()).await?;
         self.tell();
         Ok(entry_id)
+    }
+
+    /// Makes this the only announcement of a component; none removes what it has announced, also before the last start.
+    ///
+    /// # Errors
+    /// Those of the store.
+    pub async fn replace(&self, feed: &str, notice: Option<Notice>) -> Result<(), StoreError> {
+        let _changing = self.changing.lock().await;
+        let mut state = self.copy();
+        let changes = state.board.replace(feed, notice, new_id(feed), now());
+        if !changes.is_empty() {
+            self.keep(state, &changes, Vec::new()).await?;
+            self.tell();
+        }
+        Ok(())
     }
 
     /// Removes an announcement, for example because its reason is gone.
@@ -295,6 +310,11 @@ impl Announcements {
         let entries = self.entries(self.connections.default_form(), true);
         self.connections.emit(&Event::AnnouncementUpdate(AnnouncementEntries { entries }));
     }
+}
+
+/// Id of an announcement that a component makes now.
+fn new_id(feed: &str) -> String {
+    format!("{feed}/{}", Timestamp::now().strftime("%Y-%m-%dT%H:%M:%S"))
 }
 
 impl State {

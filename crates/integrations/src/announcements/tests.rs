@@ -28,6 +28,25 @@ async fn entries_of_components_come_and_go_and_are_kept() {
 }
 
 #[tokio::test]
+async fn a_component_replaces_what_it_said_before() {
+    let store = Store::in_memory(&[]).unwrap();
+    let board = board(&store).await;
+    let says =
+        |text: &str| Notice { feed: "machine".into(), title: text.into(), description: String::new(), url: String::new(), is_high: true };
+    let titles = || board.entries(Form::Neutral, true).into_iter().map(|entry| (entry.title, entry.dismissed)).collect::<Vec<_>>();
+    board.announce(Notice { feed: "other".into(), ..says("x") }).await.unwrap();
+    board.replace("machine", Some(says("a"))).await.unwrap();
+    let first = board.entries(Form::Neutral, true).into_iter().find(|entry| entry.title == "a").unwrap();
+    board.dismiss(&first.entry_id, None).await.unwrap();
+    board.replace("machine", Some(says("a"))).await.unwrap();
+    assert!(titles().contains(&("a".to_owned(), true)) && titles().len() == 2, "the same again stays dismissed");
+    board.replace("machine", Some(says("b"))).await.unwrap();
+    assert!(titles().contains(&("b".to_owned(), false)) && titles().len() == 2, "{:?}", titles());
+    board.replace("machine", None).await.unwrap();
+    assert_eq!(titles(), [("x".to_owned(), false)]);
+}
+
+#[tokio::test]
 async fn dismissals_that_are_nearly_over_end_at_the_start() {
     let store = Store::in_memory(&[]).unwrap();
     let first = board(&store).await;

@@ -13,7 +13,7 @@ use crate::sudo::Sudo;
 use crate::system::virtualization::Virtualization;
 
 /// Pause between two looks at the services.
-const LOOK_EVERY: Duration = Duration::from_secs(2);
+pub(super) const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// Time for a service to start or stop.
 const ACTION_LIMIT: Duration = Duration::from_secs(120);
 /// Services that are kept track of.
@@ -36,7 +36,10 @@ impl Systemctl {
 
 /// Switches the machine off or on again, for providers that cannot.
 pub(super) async fn power(sudo: &Arc<Sudo>, action: PowerAction) -> Result<(), ProviderError> {
-    Systemctl::new(sudo.clone()).run(&[action.verb()]).await
+    // Systems without systemd have programs of these names.
+    let has_systemctl = Command::new("systemctl").arg("--version").output().await.is_ok();
+    let words = if has_systemctl { vec!["systemctl", action.verb()] } else { vec![action.verb()] };
+    sudo.run(&words, ACTION_LIMIT).await.map(drop).map_err(|error| failed(&error))
 }
 
 fn failed(error: &CommandError) -> ProviderError {
@@ -79,14 +82,7 @@ impl Provider for Systemctl {
     }
 
     fn act<'a>(&'a self, action: Action, service: &'a str) -> Boxed<'a, Result<(), ProviderError>> {
-        Box::pin(async move {
-            let verb = match action {
-                Action::Start => "start",
-                Action::Stop => "stop",
-                Action::Restart => "restart",
-            };
-            self.run(&[verb, &format!("{service}.service")]).await
-        })
+        Box::pin(async move { self.run(&[action.verb(), &format!("{service}.service")]).await })
     }
 
     fn power(&self, action: PowerAction) -> Boxed<'_, Result<(), ProviderError>> {
@@ -99,6 +95,10 @@ impl Provider for Systemctl {
 
     fn missing_rights(&self, _: ShutdownAction) -> Boxed<'_, Vec<String>> {
         Box::pin(async { Vec::new() })
+    }
+
+    fn needs_sudo(&self) -> bool {
+        true
     }
 }
 

@@ -1,7 +1,7 @@
 //! Services of the machine, and switching it off.
 //!
 //! ```text
-//! api ─► Services: which services may be touched, what they do ─► Provider: systemd over D-Bus, systemd's tool, nobody
+//! api ─► Services: which services may be touched, what they do ─► Provider: systemd over D-Bus, its tool, supervisord, nobody
 //!              ▲ states ◄──────────────── watch ──────────────────────┘
 //! ```
 //! Source: document 1 *Host machine*, wire/1-core.md sections 4.5, 8.8 and 8.10.
@@ -12,6 +12,7 @@ mod dbus;
 mod options;
 mod provider;
 mod service;
+mod supervisor;
 
 use allowed::Allowed;
 pub use options::{MachineOptions, ProviderKind, ShutdownAction};

@@ -24,6 +24,17 @@ pub(crate) enum Action {
     Restart,
 }
 
+impl Action {
+    /// The verb of the tools.
+    pub(super) fn verb(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Stop => "stop",
+            Self::Restart => "restart",
+        }
+    }
+}
+
 /// What can be done to the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PowerAction {
@@ -90,6 +101,10 @@ pub(crate) trait Provider: Send + Sync {
     fn virtualization(&self) -> Boxed<'_, Virtualization>;
     /// What this process may not do although it should; sentences for the owner.
     fn missing_rights(&self, shutdown: ShutdownAction) -> Boxed<'_, Vec<String>>;
+    /// True when nothing can be done without sudo.
+    fn needs_sudo(&self) -> bool {
+        false
+    }
 }
 
 /// Nobody.

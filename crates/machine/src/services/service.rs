@@ -16,6 +16,7 @@ use super::allowed::{bare, is_name};
 use super::cli::Systemctl;
 use super::dbus::Systemd;
 use super::provider::{Action, News, Nobody, PowerAction, Provider, States};
+use super::supervisor::Supervisord;
 use super::{Allowed, MachineOptions, ProviderKind};
 use crate::Roots;
 use crate::sudo::Sudo;
@@ -60,6 +61,7 @@ impl Services {
         let provider: Arc<dyn Provider> = match options.provider {
             ProviderKind::SystemdDbus => Arc::new(Systemd::new(None, sudo.clone())),
             ProviderKind::SystemdCli => Arc::new(Systemctl::new(sudo.clone())),
+            ProviderKind::SupervisordCli => Arc::new(Supervisord::new(&options.supervisord_config_path, sudo.clone())),
             ProviderKind::None => Arc::new(Nobody),
         };
         let (allowed, warning) = Allowed::load(data);
@@ -117,6 +119,11 @@ impl Services {
     /// Rights that the server lacks, as sentences.
     pub(crate) async fn missing_rights(&self) -> Vec<String> {
         self.provider.missing_rights(self.options.shutdown_action).await
+    }
+
+    /// True when services cannot be managed without sudo.
+    pub(crate) fn needs_sudo(&self) -> bool {
+        self.provider.needs_sudo()
     }
 
     /// Remembers what changed, and tells it.
@@ -315,7 +322,7 @@ mod tests {
         let restart = Box::new(move || {
             count.fetch_add(1, Ordering::SeqCst);
         });
-        let options = MachineOptions { provider: ProviderKind::SystemdDbus, shutdown_action: ShutdownAction::Halt };
+        let options = MachineOptions { shutdown_action: ShutdownAction::Halt, ..MachineOptions::default() };
         let (_keep, roots) = tree(files);
         let services = Arc::new(Services::with(fake.clone(), options, Allowed::default(), roots, connections.clone(), restart));
         // The tree is read once, while it is there.

@@ -232,6 +232,18 @@ mod tests {
     }
 
     #[test]
+    fn many_cores_and_no_network_are_told_whole() {
+        let cores: String = (0..64).map(|core| format!("cpu{core} {} 0 0 18446744073709 0 0 0 0 0 0\n", 1_234_567_890 + core)).collect();
+        let interrupts = "0 ".repeat(20_000);
+        let head = "Inter-|   Receive  |  Transmit\n face |bytes packets|bytes packets\n";
+        let (_keep, roots) = tree(&[("/proc/stat", &format!("cpu  1 2 3 4\n{cores}intr {interrupts}\n")), ("/proc/net/dev", head)]);
+        let mut sampler = Sampler::new(&roots);
+        sampler.look(Duration::from_secs(1));
+        let reading = sampler.look(Duration::from_secs(2));
+        assert_eq!((reading.cpu_usage.len(), reading.cpu_usage.get("cpu63"), reading.network.len()), (65, Some(&0.0), 0));
+    }
+
+    #[test]
     fn a_machine_without_these_files_gives_empty_values() {
         let (_keep, roots) = tree(&[]);
         let mut sampler = Sampler::new(&roots);

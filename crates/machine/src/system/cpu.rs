@@ -78,6 +78,14 @@ mod tests {
     }
 
     #[test]
+    fn a_large_machine_is_counted_whole() {
+        let flags = "abcdef ".repeat(200);
+        let core = |core: usize| format!("processor\t: {core}\nmodel name\t: AMD EPYC 7763 64-Core Processor\nflags\t\t: {flags}\n\n");
+        let info = read(&tree(&[("/proc/cpuinfo", &(0..64).map(core).collect::<String>())]).1);
+        assert_eq!((info.cpu_count, info.cpu_desc.as_str(), info.model.as_str()), (Some(64), "AMD EPYC 7763 64-Core Processor", ""));
+    }
+
+    #[test]
     fn a_machine_that_says_nothing_has_empty_fields() {
         let info = read(&tree(&[]).1);
         assert_eq!((info.cpu_desc.as_str(), info.total_memory, info.memory_units.as_str()), ("", None, ""));

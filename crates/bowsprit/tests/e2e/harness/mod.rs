@@ -1,6 +1,7 @@
 //! The harness: a real server process with a simulated printer, and a client per transport. Everything has a deadline.
 
 pub(crate) mod broker;
+pub(crate) mod bus;
 pub(crate) mod form;
 pub(crate) mod http;
 pub(crate) mod printer;

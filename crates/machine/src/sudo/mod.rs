@@ -1,7 +1,10 @@
 //! Commands with the rights of root, by sudo.
 //!
-//! The password is kept in memory only, never logged, handed over on standard input and overwritten when it is forgotten.
+//! The password is kept in memory only, never logged, handed over on standard input and overwritten when it is forgotten. What waits for it
+//! stands in [`requests`].
 //! Source: document 1 *Host machine*, wire/1-core.md sections 4.5 and 8.11.
+
+pub(crate) mod requests;
 
 use std::time::Duration;
 
@@ -23,12 +26,15 @@ const CHECK_LIMIT: Duration = Duration::from_secs(10);
 const MAX_PASSWORD: usize = 1024;
 
 /// What starts every successful answer to a password.
-const CONFIRMED: &str = "Sudo password successfully set.";
+pub(crate) const CONFIRMED: &str = "Sudo password successfully set.";
+
+/// A password. Overwritten when the last copy of it is dropped.
+pub(crate) type Password = Secret<Zeroizing<String>>;
 
 /// Sudo, and the password for it.
 #[derive(Default)]
 pub(crate) struct Sudo {
-    password: Mutex<Option<Secret<Zeroizing<String>>>>,
+    password: Mutex<Option<Password>>,
     /// Takes turns: two passwords that are tried at the same time would be mixed up.
     trying: tokio::sync::Mutex<()>,
     program: Option<std::path::PathBuf>,
@@ -38,17 +44,19 @@ pub(crate) struct Sudo {
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SudoInfo {
     /// Null when it was not tried.
-    sudo_access: Option<bool>,
-    linux_user: String,
-    sudo_requested: bool,
-    request_messages: Vec<String>,
+    pub(crate) sudo_access: Option<bool>,
+    pub(crate) linux_user: String,
+    pub(crate) sudo_requested: bool,
+    pub(crate) request_messages: Vec<String>,
 }
 
 /// Result of `machine.sudo.password`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SudoResponses {
-    sudo_responses: Vec<String>,
-    is_restarting: bool,
+    /// A confirmation, then what became of the requests that waited.
+    pub(crate) sudo_responses: Vec<String>,
+    /// Always false: nothing here restarts the server for a password.
+    pub(crate) is_restarting: bool,
 }
 
 impl Sudo {
@@ -58,12 +66,7 @@ impl Sudo {
         self.run_with(arguments, limit, password).await
     }
 
-    async fn run_with(
-        &self,
-        arguments: &[&str],
-        limit: Duration,
-        password: Option<Secret<Zeroizing<String>>>,
-    ) -> Result<String, CommandError> {
+    async fn run_with(&self, arguments: &[&str], limit: Duration, password: Option<Password>) -> Result<String, CommandError> {
         if self.program.is_none() && geteuid().is_root() {
             let (program, rest) = arguments.split_first().unwrap_or((&"true", &[]));
             return Command::new(*program).args(rest).limit(limit).text().await;
@@ -80,7 +83,7 @@ impl Sudo {
         }
     }
 
-    async fn works_with(&self, password: Option<Secret<Zeroizing<String>>>) -> bool {
+    async fn works_with(&self, password: Option<Password>) -> bool {
         for command in [["systemctl", "--version"], ["ls", "/root"]] {
             if let Err(error) = self.run_with(&command, CHECK_LIMIT, password.clone()).await {
                 tracing::debug!(%error, "sudo does not work");
@@ -90,19 +93,19 @@ impl Sudo {
         true
     }
 
-    /// Who we are and, when asked, whether sudo works.
-    pub(crate) async fn info(&self, roots: &Roots, check: bool) -> SudoInfo {
-        let sudo_access = if check {
-            let password = self.password.lock().clone();
-            Some(self.works_with(password).await)
-        } else {
-            None
-        };
-        SudoInfo { sudo_access, linux_user: user_name(roots), sudo_requested: false, request_messages: Vec::new() }
+    /// Tries whether sudo works with what is known.
+    pub(crate) async fn works(&self) -> bool {
+        let password = self.password.lock().clone();
+        self.works_with(password).await
+    }
+
+    /// Tries the password of the configuration; gives what is wrong with it.
+    pub(crate) async fn begin_with(&self, password: Password) -> Option<String> {
+        self.set_password(password).await.err().map(|error| format!("[machine] sudo_password is not used: {}", error.message))
     }
 
     /// Keeps the password if it is the right one.
-    pub(crate) async fn set_password(&self, password: Secret<Zeroizing<String>>) -> ApiResult<SudoResponses> {
+    pub(crate) async fn set_password(&self, password: Password) -> ApiResult<()> {
         let text = password.expose();
         if text.is_empty() || text.len() > MAX_PASSWORD || text.contains(['\n', '\0']) {
             return Err(ApiError::argument(format!("Invalid value for 'password': expected one line of at most {MAX_PASSWORD} bytes")));
@@ -113,12 +116,12 @@ impl Sudo {
             return Err(ApiError::bad_request("Invalid password, sudo access was denied"));
         }
         *self.password.lock() = Some(password);
-        Ok(SudoResponses { sudo_responses: vec![CONFIRMED.to_owned()], is_restarting: false })
+        Ok(())
     }
 }
 
 /// Name of the user that runs this process; the number when it has none.
-fn user_name(roots: &Roots) -> String {
+pub(crate) fn user_name(roots: &Roots) -> String {
     let id = geteuid().as_raw().to_string();
     let users = roots.text("/etc/passwd").unwrap_or_default();
     let name = users.lines().find_map(|line| {
@@ -157,13 +160,12 @@ mod tests {
         let (folder, sudo) = fake();
         assert!(sudo.run(&["systemctl", "reboot"], CHECK_LIMIT).await.is_err());
         assert_eq!(sudo.set_password(secret("wrong")).await.unwrap_err().kind.http_status(), 400);
-        assert_eq!(sudo.info(&Roots::default(), true).await.sudo_access, Some(false));
-        let answer = sudo.set_password(secret("open $(x)")).await.unwrap();
-        assert_eq!((answer.sudo_responses.as_slice(), answer.is_restarting), (&[CONFIRMED.to_owned()][..], false));
-        assert_eq!(sudo.info(&Roots::default(), true).await.sudo_access, Some(true));
+        assert!(!sudo.works().await);
+        sudo.set_password(secret("open $(x)")).await.unwrap();
+        assert!(sudo.works().await);
         assert_eq!(sudo.run(&["systemctl", "reboot"], CHECK_LIMIT).await.unwrap(), "done\n");
-        assert!(sudo.set_password(secret("wrong again")).await.is_err());
-        assert_eq!(sudo.info(&Roots::default(), true).await.sudo_access, Some(false), "a wrong one is forgotten, and the old one with it");
+        assert!(sudo.begin_with(secret("wrong again")).await.unwrap().starts_with("[machine] sudo_password is not used"));
+        assert!(!sudo.works().await, "a wrong one is forgotten, and the old one with it");
         let calls = std::fs::read_to_string(folder.path().join("calls")).unwrap();
         assert!(calls.contains("-n -- systemctl reboot\n") && !calls.contains("wrong") && !calls.contains("open"), "{calls}");
     }
