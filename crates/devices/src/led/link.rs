@@ -85,13 +85,28 @@ fn understood(body: &[u8]) -> Result<(), String> {
         serde_json::from_slice(body).map_err(|_| "its answer is not the JSON of such a controller".to_owned())?;
     match answer.get("error") {
         None | Some(Value::Null) => Ok(()),
-        Some(error) => Err(format!("it refused the command (error {error:.40})")),
+        Some(error) => Err(format!("it refused the command (error {:.40})", error.to_string())),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_answer_is_understood_or_a_reason(
+            bytes in prop_oneof![
+                proptest::collection::vec(any::<u8>(), 0..200),
+                r#"\{"(error|success|state)":(true|null|9|"[a-z ]{0,300}"|\[[0-9,]{0,99}\])\}"#.prop_map(String::into_bytes),
+            ],
+        ) {
+            if let Err(reason) = understood(&bytes) {
+                prop_assert!(reason.len() < 100, "{reason}");
+            }
+        }
+    }
 
     #[test]
     fn answers_of_other_things_are_told_apart() {

@@ -77,6 +77,7 @@ fn node(data: &[u8]) -> Option<CanNode> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn answers_name_board_and_application() {
@@ -92,6 +93,15 @@ mod tests {
         assert_eq!(scan("nocan9").unwrap_err().kind.http_status(), 500);
         for name in ["", "a/b", "a name", "sixteen-letters-"] {
             assert!(scan(name).unwrap_err().message.contains("'interface'"));
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_answer_is_a_board_or_nothing(data in proptest::collection::vec(any::<u8>(), 0..70)) {
+            if let Some(node) = node(&data) {
+                prop_assert!(data.len() >= 7 && node.uuid.len() == 12);
+            }
         }
     }
 }

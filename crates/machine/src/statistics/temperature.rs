@@ -28,6 +28,7 @@ pub(super) fn degrees(text: &[u8]) -> Option<f64> {
 mod tests {
     use super::*;
     use crate::roots::tests::tree;
+    use proptest::prelude::*;
 
     #[test]
     fn the_processors_sensor_is_preferred() {
@@ -47,5 +48,13 @@ mod tests {
     #[test]
     fn thousandths_become_degrees() {
         assert_eq!((degrees(b"48312\n"), degrees(b"-500"), degrees(b""), degrees(b"nan")), (Some(48.312), Some(-0.5), None, None));
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_a_number_or_nothing(bytes in proptest::collection::vec(any::<u8>(), 0..30), text in " ?-?[0-9.einfa]{0,20}\n?") {
+            prop_assert!(degrees(&bytes).is_none_or(f64::is_finite));
+            prop_assert!(degrees(text.as_bytes()).is_none_or(f64::is_finite));
+        }
     }
 }

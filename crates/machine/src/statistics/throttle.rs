@@ -75,6 +75,7 @@ fn bits(text: &str) -> Option<u32> {
 mod tests {
     use super::*;
     use crate::roots::tests::tree;
+    use proptest::prelude::*;
 
     #[test]
     fn bits_have_names() {
@@ -101,5 +102,19 @@ mod tests {
         let (_keep, roots) = tree(&[(TOOL, "#!/bin/sh\n[ \"$1\" = get_throttled ] && echo throttled=0x2\n"), (MAILBOX, "")]);
         std::fs::set_permissions(roots.path(TOOL), std::fs::Permissions::from_mode(0o755)).unwrap();
         assert_eq!(source(&roots).unwrap().read().await.flags, ["Frequency Capped"]);
+    }
+
+    proptest! {
+        #[test]
+        fn any_answer_is_read_or_refused(text in "(throttled=)?(0x)?[0-9a-fA-Fx=+-]{0,12}|.{0,20}") {
+            if let Some(bits) = bits(&text) {
+                prop_assert_eq!(throttled(bits).bits, bits);
+            }
+        }
+
+        #[test]
+        fn bits_are_read_as_they_are_written(bits: u32) {
+            prop_assert_eq!(super::bits(&format!("throttled={bits:#x}\n")), Some(bits));
+        }
     }
 }

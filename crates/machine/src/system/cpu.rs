@@ -61,6 +61,7 @@ fn describe(cpuinfo: &str) -> CpuInfo {
 mod tests {
     use super::*;
     use crate::roots::tests::tree;
+    use proptest::prelude::*;
 
     const BOARD: &str = "processor\t: 0\nmodel name\t: ARMv7 Processor rev 3 (v7l)\nFeatures\t: half\n\nprocessor\t: 1\nmodel name\t: other\n\n\
                          Hardware\t: BCM2711\nRevision\t: c03111\nSerial\t\t: 100000005d9c3abc\nModel\t\t: Raspberry Pi 4 Model B Rev 1.1\n";
@@ -90,5 +91,16 @@ mod tests {
         let info = read(&tree(&[]).1);
         assert_eq!((info.cpu_desc.as_str(), info.total_memory, info.memory_units.as_str()), ("", None, ""));
         assert!(info.cpu_count > Some(0) && !info.processor.is_empty());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_described(text in "(processor|model name|Serial|Hardware|Model|[a-z]{0,4})?[\t ]*:?[ \n0-9a-zA-Z\u{0}\u{e9}]{0,80}", cut in 0_usize..200) {
+            let (text, cut) = (format!("{text}\n\n{text}"), cut);
+            let cut = (0..=cut.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+            let described = describe(&text[..cut]);
+            prop_assert!(described.cpu_count.is_none_or(|count| count > 0));
+            prop_assert!(described.cpu_desc.len() <= cut && described.serial_number.len() <= cut);
+        }
     }
 }

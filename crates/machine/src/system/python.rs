@@ -47,6 +47,7 @@ fn parse(text: &str) -> Option<Python> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn version(text: &str) -> String {
         serde_json::to_string(&parse(text).unwrap_or_default()).unwrap()
@@ -59,6 +60,15 @@ mod tests {
         assert_eq!(version("Python 3.12.1+"), r#"{"version":[3,12,1,"final",0],"version_string":"3.12.1+"}"#);
         for other in ["", "Python", "Python x", "PyPy 3.1.1", "Python 3"] {
             assert_eq!(version(other), r#"{"version":[],"version_string":""}"#);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_version_or_nothing(text in "(Python )?[0-9.]{0,12}(rc|a|b|\\+)?[0-9]{0,25}|.{0,30}") {
+            if let Some(python) = parse(&text) {
+                prop_assert_eq!(python.version.len(), 5, "{}", text);
+            }
         }
     }
 }

@@ -1,6 +1,8 @@
 //! Devices that are asked and switched by single HTTP requests with answers in JSON: what they have in common. What each of them is asked and
 //! how its answers are read stands in a file of its own, without I/O (wire/3-devices.md section 2.6).
 
+#[cfg(test)]
+mod answers;
 mod base;
 mod digest;
 mod exchange;
