@@ -11,7 +11,7 @@ use protocol::sensor::{SensorStatus, SensorUpdate, SensorValues};
 use protocol::{ApiError, Event};
 use rpc::Connections;
 use runtime::{StopToken, Supervisor};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::listener;
 use super::options::Configured;
@@ -112,11 +112,12 @@ impl Sensors {
         if self.is_empty() {
             return;
         }
+        let begun = Instant::now();
         for sensor in self.sensors.values() {
             let (sensor, mqtt) = (sensor.clone(), mqtt.clone());
             let qos = sensor.configured.qos(qos);
             let name = format!("sensor {}", sensor.configured.id);
-            supervisor.spawn(name, move |stop| listener::run(sensor.clone(), mqtt.clone(), qos, stop));
+            supervisor.spawn(name, move |stop| listener::run(sensor.clone(), mqtt.clone(), qos, begun, stop));
         }
         let sensors = self.clone();
         supervisor.spawn("measurements of sensors", move |stop| sensors.clone().tick(stop));
