@@ -16,6 +16,7 @@ mod backups;
 mod bridge;
 mod cameras;
 mod client_library;
+mod buttons;
 mod crash;
 mod database;
 mod directory;

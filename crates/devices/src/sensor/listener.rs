@@ -8,9 +8,9 @@ use outbound::mqtt::{Link, Message, Mqtt, Qos};
 use runtime::{LogThrottle, StopToken};
 use tokio::sync::mpsc;
 use tokio::sync::mpsc::error::TrySendError;
+use tokio::task::coop::consume_budget;
 use tokio::time::{Instant, sleep_until};
 
-use super::reading;
 use super::service::Sensor;
 
 /// Messages that wait for one sensor; further ones are lost, and a line of the log counts them.
@@ -79,14 +79,21 @@ fn next_round(begun: Instant, now: Instant) -> Instant {
     now + GATHERING - Duration::from_nanos(u64::try_from(within).unwrap_or_default())
 }
 
+/// Reads messages in their order: here while that is quick, the rest on a thread for computing. Waking one costs more than a usual template.
 async fn take(sensor: &Arc<Sensor>, batch: Vec<Message>) -> Result<(), String> {
+    let mut messages = batch.into_iter();
+    while let Some(message) = messages.as_slice().first() {
+        let Some(outcome) = sensor.template().read_quickly(&message.payload) else { break };
+        sensor.take(outcome);
+        messages.next();
+        // Others on this thread have their turn, too.
+        consume_budget().await;
+    }
+    if messages.as_slice().is_empty() {
+        return Ok(());
+    }
     let sensor = sensor.clone();
-    let reading = move || {
-        for message in batch {
-            let configured = &sensor.configured;
-            sensor.take(reading::read(&configured.options.state_response_template, &configured.context, &message.payload));
-        }
-    };
+    let reading = move || messages.for_each(|message| sensor.take(sensor.template().read(&message.payload)));
     tokio::task::spawn_blocking(reading).await.map_err(|error| error.to_string())
 }
 

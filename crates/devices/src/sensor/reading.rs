@@ -10,20 +10,51 @@ pub const MAX_PARAMETERS: usize = 64;
 /// Longest name of a parameter in bytes.
 const MAX_NAME: usize = 128;
 
-/// Renders the template of a sensor; the numbers that it set.
-///
-/// # Errors
-/// A sentence for people.
-pub(super) fn read(template: &Template, context: &Context, payload: &[u8]) -> Result<SensorValues, String> {
-    let payload = std::str::from_utf8(payload).map_err(|_| "the message is no UTF-8 text".to_owned())?;
-    let mut context = context.clone().with("payload", payload);
-    let mut results = Results::default();
-    template.render(&mut context, &mut results).map_err(|error| error.to_string())?;
-    Ok(results.0)
+/// Longest message in bytes that is read quickly.
+const MAX_QUICK: usize = 8 * 1024;
+
+/// What reads the messages of a sensor.
+#[derive(Clone, Copy)]
+pub(super) struct ReadingTemplate<'s> {
+    pub(super) template: &'s Template,
+    pub(super) context: &'s Context,
+}
+
+impl ReadingTemplate<'_> {
+    /// The numbers that the template sets for a message.
+    ///
+    /// # Errors
+    /// A sentence for people.
+    pub(super) fn read(self, payload: &[u8]) -> Result<SensorValues, String> {
+        let mut results = Results::default();
+        self.render(payload, &mut results)?;
+        Ok(results.values)
+    }
+
+    /// The same, for messages and templates that take at most some dozens of microseconds; none for others.
+    pub(super) fn read_quickly(self, payload: &[u8]) -> Option<Result<SensorValues, String>> {
+        if payload.len() > MAX_QUICK {
+            return None;
+        }
+        let mut results = Results { is_hasty: true, ..Results::default() };
+        let rendered = self.render(payload, &mut results);
+        (!results.was_cut).then(|| rendered.map(|()| results.values))
+    }
+
+    fn render(self, payload: &[u8], results: &mut Results) -> Result<(), String> {
+        let payload = std::str::from_utf8(payload).map_err(|_| "the message is no UTF-8 text".to_owned())?;
+        let mut context = self.context.clone().with("payload", payload);
+        self.template.render(&mut context, results).map(drop).map_err(|error| error.to_string())
+    }
 }
 
 #[derive(Default)]
-struct Results(SensorValues);
+struct Results {
+    values: SensorValues,
+    /// There is no time for more steps than templates take between checks.
+    is_hasty: bool,
+    was_cut: bool,
+}
 
 impl Host for Results {
     fn call(&mut self, call: &Call<'_>) -> Result<Answer, Failure> {
@@ -31,14 +62,19 @@ impl Host for Results {
             return Err(Failure::new(400, "set_result: expected the name of a parameter and a number"));
         };
         let number = number(value).ok_or_else(|| Failure::new(400, format!("set_result: expected a number for `{name:.64}`")))?;
-        if name.len() > MAX_NAME || (self.0.len() >= MAX_PARAMETERS && !self.0.contains_key(name)) {
+        if name.len() > MAX_NAME || (self.values.len() >= MAX_PARAMETERS && !self.values.contains_key(name)) {
             return Err(Failure::new(
                 400,
                 format!("set_result: more than {MAX_PARAMETERS} parameters, or one with a name that is too long"),
             ));
         }
-        self.0.insert(name.clone(), Value::Number(number));
+        self.values.insert(name.clone(), Value::Number(number));
         Ok(json!(null).into())
+    }
+
+    fn check(&mut self) -> Result<(), Failure> {
+        self.was_cut = self.is_hasty;
+        if self.is_hasty { Err(Failure::new(503, "no time")) } else { Ok(()) }
     }
 
     fn log_debug(&mut self, message: &str) {
@@ -62,7 +98,11 @@ mod tests {
 
     fn run(source: &str, payload: &str) -> Result<Value, String> {
         let template = Template::compile(source).unwrap().of("[sensor s] state_response_template");
-        read(&template, &Context::default().with_function("set_result"), payload.as_bytes()).map(Value::Object)
+        let context = Context::default().with_function("set_result");
+        let reader = ReadingTemplate { template: &template, context: &context };
+        let outcome = reader.read(payload.as_bytes());
+        assert!(reader.read_quickly(payload.as_bytes()).is_none_or(|quick| quick == outcome), "haste makes no difference");
+        outcome.map(Value::Object)
     }
 
     #[test]
@@ -88,6 +128,20 @@ mod tests {
             assert!(error.contains(expected), "{source}: {error}");
         }
         let template = Template::compile("x").unwrap();
-        assert!(read(&template, &Context::default(), &[0xff]).unwrap_err().contains("UTF-8"));
+        let reader = ReadingTemplate { template: &template, context: &Context::default() };
+        assert!(reader.read(&[0xff]).unwrap_err().contains("UTF-8"));
+    }
+
+    #[test]
+    fn what_takes_time_is_not_read_quickly() {
+        let context = Context::default().with_function("set_result");
+        let is_quick = |source: &str, payload: &str| {
+            let template = Template::compile(source).unwrap();
+            ReadingTemplate { template: &template, context: &context }.read_quickly(payload.as_bytes()).is_some()
+        };
+        assert!(is_quick("{set_result('a', (payload|fromjson).a)}", r#"{"a": 1}"#));
+        assert!(is_quick("{set_result('a', payload)}", "an error is one at once"));
+        assert!(!is_quick("{% for n in range(10000) %}{% endfor %}{set_result('a', 1)}", ""));
+        assert!(!is_quick("{set_result('a', payload|length)}", &"x".repeat(MAX_QUICK + 1)));
     }
 }

@@ -16,6 +16,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use super::listener;
 use super::options::Configured;
 use super::ports::{HistoryFields, Initial, Report};
+use super::reading::ReadingTemplate;
 use super::series::{Measurements, Series};
 
 /// The numbers of sensors are kept and told so often.
@@ -38,6 +39,11 @@ impl Sensor {
     fn new(configured: Configured) -> Arc<Self> {
         let series = Series::new(configured.options.sensor_store_size as usize);
         Arc::new(Self { configured, state: Mutex::new(State { series, error: None }), reports: OnceLock::new() })
+    }
+
+    /// What reads its messages.
+    pub(super) fn template(&self) -> ReadingTemplate<'_> {
+        ReadingTemplate { template: &self.configured.options.state_response_template, context: &self.configured.context }
     }
 
     /// Takes what a message said, or why it said nothing.
