@@ -103,9 +103,9 @@ impl Gate {
         if settings.loopback_is_proxy {
             proxies.push(IpNet::from(IpAddr::from(Ipv4Addr::LOCALHOST)));
             proxies.push(IpNet::from(IpAddr::from(Ipv6Addr::LOCALHOST)));
-            warnings.push(
-                "[authorization] trusted_proxies: loopback counts as a proxy because the configuration in use is a moonraker.conf; set the option to choose"
-                    .to_owned(),
+            // Not a warning of server info: nothing is wrong, and front ends show those until they are gone.
+            tracing::info!(
+                "loopback counts as a proxy, because the configuration in use is a moonraker.conf without [authorization] trusted_proxies"
             );
         }
         let origins = Origins::parse(&settings.cors_domains, &mut warnings);

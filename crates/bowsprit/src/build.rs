@@ -55,7 +55,7 @@ const MEDIA: &[&str] = &["/media", "/mnt"];
 const DEFAULT_PORT: u16 = 7125;
 
 /// Components that are always there, under every name that clients look up (wire/4-clients.md section 5).
-const COMPONENTS: &[&str] = &[
+pub const COMPONENTS: &[&str] = &[
     "application",
     "websockets",
     "jsonrpc",

@@ -17,6 +17,7 @@ use serde_json::{Map, Value};
 use server::{ConfigReport, DatabaseOptions};
 use template::RenderedPath;
 
+use crate::build::COMPONENTS;
 use crate::data_folder::{DataFolder, OWN_CONFIG_FILE, is_upstream_config};
 use crate::disk::Disk;
 use crate::web::WebOptions;
@@ -59,6 +60,8 @@ config::options! {
         max_upload_size: u32 { min 1 } = 1024,
         /// Websockets that may be open at once.
         max_websocket_connections: u32 { min 1, max 2000 } = 500,
+        /// Formerly: a more talkative log.
+        enable_debug_logging: bool { deprecated "start the server with the flag `--verbose`" } = false,
         /// Which form of values callers read who do not say it: `neutral` or `upstream`. Unset: `upstream` when the configuration in use is a `moonraker.conf`, else `neutral`.
         vocabulary: Option<ValueForm> = None,
     }
@@ -233,6 +236,8 @@ impl Settings {
             config.insert(MqttSection::SECTION.to_owned(), Value::Object(mqtt.effective()));
         }
         instruments.add_effective(&mut config);
+        // A section may name a component that has no options, as `[secrets]` of older installations does.
+        COMPONENTS.iter().for_each(|component| reader.usage.section(component));
         let is_sound = reader.problems.is_empty();
         warnings.extend(reader.problems.iter().map(ToString::to_string));
         warnings.extend(reader.warnings.iter().map(ToString::to_string));
@@ -369,6 +374,16 @@ mod tests {
         assert_eq!((settings.server.port, settings.server.host.as_str()), (7125, "1.2.3.4"));
         assert!(settings.warnings.iter().any(|warning| warning.starts_with("bowsprit.conf:2: [server] port:")), "{:?}", settings.warnings);
         assert!(settings.warnings.iter().any(|warning| warning.starts_with("Unparsed config section [spoolman]")));
+    }
+
+    #[test]
+    fn what_configurations_of_other_servers_carry_without_need_is_no_fault() {
+        let (_keep, data, path) = data("[server]\n[secrets]\n[extensions]\n[machine]\nvalidate_service: False\nvalidate_config: False\n");
+        assert_eq!(Settings::check(&data, &path), Vec::<String>::new());
+        std::fs::write(&path, "[server]\nenable_debug_logging: False\n[extensions]\nx: 1\n").unwrap();
+        let problems = Settings::check(&data, &path);
+        assert!(problems[0].contains("enable_debug_logging: this option is deprecated"), "{problems:?}");
+        assert!(problems[1].starts_with("Unparsed config option 'x: 1' in section [extensions]") && problems.len() == 2, "{problems:?}");
     }
 
     #[test]

@@ -34,23 +34,27 @@ const MAX_NAME: usize = 255;
 pub(crate) struct Allowed(BTreeSet<String>);
 
 impl Allowed {
-    /// Reads the file in the data folder, under either of its names; writes it when it is missing.
+    /// Reads the file in the data folder, under both of its names: installers of other programs add to the older one even where ours is there. Writes it when
+    /// neither is.
     pub(crate) fn load(data: &Path) -> (Self, Option<String>) {
-        let names = [ALLOWED_SERVICES_FILE.neutral, ALLOWED_SERVICES_FILE.upstream];
-        for path in names.map(|name| data.join(name)) {
-            match fs::read_to_string(&path) {
-                Ok(text) => return (Self::parse(&text), None),
+        let paths = [ALLOWED_SERVICES_FILE.neutral, ALLOWED_SERVICES_FILE.upstream].map(|name| data.join(name));
+        let mut found = None;
+        for path in &paths {
+            match fs::read_to_string(path) {
+                Ok(text) => found.get_or_insert_with(String::new).push_str(&(text + "\n")),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => {
                     return (Self::default(), Some(format!("The list of allowed services {} cannot be read: {error}", path.display())));
                 }
             }
         }
+        if let Some(text) = found {
+            return (Self::parse(&text), None);
+        }
         let text = DEFAULTS.join("\n") + "\n";
-        let path = data.join(names[0]);
-        let warning = fs::write(&path, &text)
+        let warning = fs::write(&paths[0], &text)
             .err()
-            .map(|error| format!("The list of allowed services {} cannot be written: {error}", path.display()));
+            .map(|error| format!("The list of allowed services {} cannot be written: {error}", paths[0].display()));
         (Self::parse(&text), warning)
     }
 
@@ -98,6 +102,8 @@ mod tests {
         let (allowed, _) = Allowed::load(data.path());
         assert_eq!(allowed, Allowed(["my-camera", "sonar"].map(str::to_owned).into()));
         assert!(!data.path().join("core.asvc").exists());
+        fs::write(data.path().join("core.asvc"), "crowsnest").unwrap();
+        assert_eq!(Allowed::load(data.path()).0, Allowed(["crowsnest", "my-camera", "sonar"].map(str::to_owned).into()));
     }
 
     #[test]
