@@ -42,17 +42,35 @@ fn fit(width: u32, height: u32) -> (u32, u32) {
     if width >= height { (MINIATURE_SIDE, short) } else { (short, MINIATURE_SIDE) }
 }
 
+/// Scales in the one form of pixels that the library is built for, red, green, blue and opacity, and goes back.
 fn scale(bitmap: &Bitmap, width: u32, height: u32) -> Result<Bitmap, Damage> {
-    let kind = match bitmap.channels {
-        1 => PixelType::U8,
-        2 => PixelType::U8x2,
-        3 => PixelType::U8x3,
-        _ => PixelType::U8x4,
-    };
-    let from = ImageRef::new(bitmap.width, bitmap.height, &bitmap.pixels, kind).map_err(|_| Damage::Resize)?;
-    let mut to = Image::new(width, height, kind);
+    let pixels: Vec<u8> = bitmap.pixels.chunks_exact(bitmap.channels.max(1)).flat_map(to_rgba).collect();
+    let from = ImageRef::new(bitmap.width, bitmap.height, &pixels, PixelType::U8x4).map_err(|_| Damage::Resize)?;
+    let mut to = Image::new(width, height, PixelType::U8x4);
     Resizer::new().resize(&from, &mut to, None).map_err(|_| Damage::Resize)?;
-    Ok(Bitmap { width, height, channels: bitmap.channels, pixels: to.into_vec() })
+    let kept = kept_of_rgba(bitmap.channels);
+    let pixels = to.buffer().chunks_exact(4).flat_map(|pixel| kept.iter().filter_map(|place| pixel.get(*place)).copied()).collect();
+    Ok(Bitmap { width, height, channels: bitmap.channels, pixels })
+}
+
+fn to_rgba(pixel: &[u8]) -> [u8; 4] {
+    match *pixel {
+        [grey] => [grey, grey, grey, u8::MAX],
+        [grey, opacity] => [grey, grey, grey, opacity],
+        [red, green, blue] => [red, green, blue, u8::MAX],
+        [red, green, blue, opacity, ..] => [red, green, blue, opacity],
+        [] => [0; 4],
+    }
+}
+
+/// Which of red, green, blue and opacity make up a pixel of so many channels.
+fn kept_of_rgba(channels: usize) -> &'static [usize] {
+    match channels {
+        1 => &[0],
+        2 => &[0, 3],
+        3 => &[0, 1, 2],
+        _ => &[0, 1, 2, 3],
+    }
 }
 
 #[cfg(test)]
@@ -84,6 +102,16 @@ mod tests {
             let back = Bitmap::decode(Format::Png, &small.data).unwrap();
             assert_eq!((back.width, back.height, back.channels), (32, 24, channels));
             assert!(back.pixels.iter().all(|&value| value.abs_diff(200) <= 1), "{channels}");
+        }
+    }
+
+    #[test]
+    fn channels_stay_where_they_are() {
+        for (pixel, name) in [(&[10_u8][..], "grey"), (&[10, 255], "grey and opacity"), (&[10, 60, 110], "colour"), (&[10, 60, 110, 255], "both")] {
+            let bitmap = Bitmap { width: 100, height: 50, channels: pixel.len(), pixels: pixel.repeat(100 * 50) };
+            let small = scale(&bitmap, 32, 16).unwrap();
+            assert_eq!(small.pixels.len(), 32 * 16 * pixel.len());
+            assert!(small.pixels.chunks(pixel.len()).all(|found| found == pixel), "{name}");
         }
     }
 }
