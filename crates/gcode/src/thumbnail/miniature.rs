@@ -107,7 +107,9 @@ mod tests {
 
     #[test]
     fn channels_stay_where_they_are() {
-        for (pixel, name) in [(&[10_u8][..], "grey"), (&[10, 255], "grey and opacity"), (&[10, 60, 110], "colour"), (&[10, 60, 110, 255], "both")] {
+        for (pixel, name) in
+            [(&[10_u8][..], "grey"), (&[10, 255], "grey and opacity"), (&[10, 60, 110], "colour"), (&[10, 60, 110, 255], "both")]
+        {
             let bitmap = Bitmap { width: 100, height: 50, channels: pixel.len(), pixels: pixel.repeat(100 * 50) };
             let small = scale(&bitmap, 32, 16).unwrap();
             assert_eq!(small.pixels.len(), 32 * 16 * pixel.len());
