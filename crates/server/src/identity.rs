@@ -69,14 +69,16 @@ fn identify(server: &Administration, call: &Call, params: IdentifyParams) -> Res
     if connection.client().is_some() {
         return Err(ApiError::bad_request("Connection already identified"));
     }
-    // A token says who it is even to a connection that is open already; a key only opens one.
+    // A token says who it is even to a connection that is open already. A key opens one; a wrong key, which many clients have from an earlier installation, does not
+    // close what is open without it.
     let shown = match (&params.access_token, &params.api_key) {
         (Some(token), _) => Some(Credential::AccessToken(token)),
         (None, Some(key)) => Some(Credential::ApiKey(key)).filter(|_| connection.identity().user().is_none()),
         (None, None) => None,
     };
     if let Some(credential) = shown {
-        (server.parts.authenticate)(connection, credential)?;
+        let is_needed = params.access_token.is_some() || !connection.is_authorised();
+        (server.parts.authenticate)(connection, credential).or_else(|error| if is_needed { Err(error) } else { Ok(()) })?;
     }
     if !connection.is_authorised() {
         return Err(ApiError::unauthorized());
@@ -155,6 +157,16 @@ mod tests {
         assert_eq!(identify("Mainsail", "WEB").unwrap().connection_id, registered.connection.id);
         assert_eq!(registered.connection.form(), Form::Upstream);
         assert!(identify("x", "web").is_err());
+    }
+
+    #[test]
+    fn a_wrong_key_does_not_close_what_is_open_without_it() {
+        let server = server();
+        for (token, fits) in [(None, true), (Some("bad".to_owned()), false)] {
+            let registered = server.connections.register(ConnectionKind::Websocket, Identity::Trusted, None);
+            let params = IdentifyParams { access_token: token, api_key: Some("bad".to_owned()), ..params("x", "web") };
+            assert_eq!(identify(&server, &Call::on(&registered.connection), params).is_ok(), fits);
+        }
     }
 
     #[test]
