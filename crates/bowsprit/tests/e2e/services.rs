@@ -13,7 +13,7 @@ use crate::harness::{TestServer, wait};
 const UNITS: &[&str] = &["klipper.service", "sonar.service", "sshd.service"];
 
 /// Each start of a program in Python takes its time on a busy machine.
-const PYTHON: Duration = Duration::from_secs(60);
+const PYTHON: Duration = Duration::from_secs(120);
 
 /// Tests may run in a container, which is never switched off from within.
 const LOOKS_LIKE_A_MACHINE: &str = "echo 'systemd (1, #threads: 1)' > sched; : > cgroup; \

@@ -16,6 +16,9 @@ use crate::system::virtualization::Virtualization;
 /// Time for a program of supervisord to start or stop.
 const ACTION_LIMIT: Duration = Duration::from_secs(120);
 
+/// Time for one look at the programs: the tool is written in Python, which takes long to start on a small or busy board.
+const LOOK_LIMIT: Duration = Duration::from_secs(60);
+
 pub(super) struct Supervisord {
     /// Empty: the tool finds it itself.
     config: String,
@@ -34,7 +37,7 @@ impl Supervisord {
 
     async fn look(&self) -> Result<States, CommandError> {
         // It ends with another code than 0 when one of the programs does not run.
-        Ok(parse(&self.tool().arg("status").output().await?.stdout))
+        Ok(parse(&self.tool().arg("status").limit(LOOK_LIMIT).output().await?.stdout))
     }
 }
 

@@ -74,7 +74,7 @@ async fn no_type_trusts_a_bad_answer() {
             false => format!("address: {address}"),
         };
         on();
-        let rig = Rig::start(&format!("[power x]\n{place}\ntimeout: 0.4\ntype: {lines}\n"));
+        let rig = Rig::start(&format!("[power x]\n{place}\ntimeout: 1.5\ntype: {lines}\n"));
         assert_eq!(rig.problems, Vec::<String>::new());
         rig.until("on").await;
         let bad: [(Answer, &[&str]); 9] = [
@@ -84,9 +84,9 @@ async fn no_type_trusts_a_bad_answer() {
             (|_| Reply::Json(json!([])), &["has no", "response_template"]),
             (|_| Reply::Raw(403, String::new(), String::new()), &["status 403"]),
             (|_| Reply::Raw(302, "Location: http://127.0.0.1:1/\r\n".into(), String::new()), &["redirects", "no connection", "no answer"]),
-            (|_| Reply::Raw(500, String::new(), String::new()), &["no answer within 0.4 s", "status 500"]),
-            (|_| Reply::Bytes("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"), &["no answer within 0.4 s"]),
-            (|_| Reply::Silence, &["no answer within 0.4 s"]),
+            (|_| Reply::Raw(500, String::new(), String::new()), &["no answer within 1.5 s", "status 500"]),
+            (|_| Reply::Bytes("HTTP/1.1 200 OK\r\nContent-Length: 99\r\n\r\n{"), &["no answer within 1.5 s"]),
+            (|_| Reply::Silence, &["no answer within 1.5 s"]),
         ];
         for (answer, reasons) in bad {
             emulator.become_one_that(answer);
@@ -94,7 +94,11 @@ async fn no_type_trusts_a_bad_answer() {
             let fault = rig.shown().1.unwrap();
             assert!(reasons.iter().any(|reason| fault.contains(reason)), "{lines}: {fault:?} is none of {reasons:?}");
             on();
-            assert_eq!((rig.query("x").await, rig.shown().1), ("on", None), "{lines}");
+            // On a busy machine a good answer may be late, too.
+            while rig.query("x").await != "on" {
+                assert_eq!(rig.shown().1.as_deref(), Some("no answer within 1.5 s"), "{lines}");
+            }
+            assert_eq!(rig.shown().1, None, "{lines}");
         }
         rig.stop().await;
     });
