@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
 
 use crate::quirks::Quirks;
 use crate::session::{Ending, Session};
 use crate::shared::Shared;
-use crate::socket::{Change, Identity, Pace};
+use crate::socket::{Change, Identity, Lookout, Pace};
 
 /// Runs until dropped.
 pub(crate) async fn run(shared: &Shared) {
@@ -20,12 +20,27 @@ async fn keep_linked(shared: &Shared) {
     let (path, timing) = (&shared.options.socket, &shared.options.timing);
     let mut quirks = Quirks::default();
     let mut pace = Pace::new(timing.poll, timing.backoff_max);
+    let mut lookout = loop {
+        match Lookout::start(path.clone(), timing.poll) {
+            Ok(lookout) => break lookout,
+            Err(error) => quirks.warn("thread", &format_args!("no thread to look after {}: {error}", path.display())),
+        }
+        sleep(timing.backoff_max).await;
+    };
     loop {
-        let file = Identity::of(path).await;
-        if let Some(identity) = file.filter(|_| pace.is_due(file, Instant::now())) {
+        let file = lookout.latest();
+        if !pace.is_due(file, Instant::now()) {
+            tokio::select! {
+                () = lookout.changed() => {}
+                () = sleep_until(pace.next().unwrap_or_else(Instant::now)), if file.is_some() => {}
+            }
+            continue;
+        }
+        // The last look may be a little old.
+        if let Some(identity) = Identity::of(path).await {
             match UnixStream::connect(path).await {
                 Ok(stream) => {
-                    let ending = serve(shared, &mut quirks, stream, identity).await;
+                    let ending = serve(shared, &mut quirks, stream, identity, &mut lookout).await;
                     report(&mut quirks, &ending);
                     if ending.settled && !ending.lost.is_fault() {
                         pace.succeeded();
@@ -47,20 +62,20 @@ async fn keep_linked(shared: &Shared) {
     }
 }
 
-async fn serve(shared: &Shared, quirks: &mut Quirks, stream: UnixStream, identity: Identity) -> Ending {
+async fn serve(shared: &Shared, quirks: &mut Quirks, stream: UnixStream, identity: Identity, lookout: &mut Lookout) -> Ending {
     let (changed, mut changes) = mpsc::channel(1);
     let (reader, writer) = stream.into_split();
     tokio::select! {
         ending = Session::new(shared, quirks).serve(reader, writer, &mut changes) => ending,
-        never = watch(shared, identity, changed) => match never {},
+        never = watch(lookout, identity, changed) => match never {},
     }
 }
 
 /// Tells each change of the socket file.
-async fn watch(shared: &Shared, mut identity: Identity, changed: mpsc::Sender<Change>) -> std::convert::Infallible {
+async fn watch(lookout: &mut Lookout, mut identity: Identity, changed: mpsc::Sender<Change>) -> std::convert::Infallible {
     loop {
-        sleep(shared.options.timing.poll).await;
-        let now = Identity::of(&shared.options.socket).await;
+        lookout.changed().await;
+        let now = lookout.latest();
         if let Some(change) = identity.compare(now) {
             identity = now.unwrap_or(identity);
             // Full means that one is still to be looked at, which is enough.

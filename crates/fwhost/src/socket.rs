@@ -1,11 +1,14 @@
 //! The socket file: is it there, is it still the one that we are connected to, and when is the next attempt due.
 //!
-//! The file is looked at with `tokio::fs`, which uses a thread for blocking calls: a hung file system stops only the looking.
+//! The file is looked at by a thread of its own: a hung file system stops only the looking, and nobody is woken for a file that stays as it is.
 
+use std::io;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 use std::time::Duration;
 
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// What tells one socket file from the next at the same path. Inode numbers are reused at once, so the change time counts, too
@@ -29,8 +32,7 @@ pub(crate) enum Change {
 impl Identity {
     /// Of the file at `path`; none when there is no such file.
     pub(crate) async fn of(path: &Path) -> Option<Self> {
-        let data = tokio::fs::metadata(path).await.ok()?;
-        Some(Self { device: data.dev(), inode: data.ino(), changed: (data.ctime(), data.ctime_nsec()) })
+        tokio::fs::metadata(path).await.ok().as_ref().map(Self::from)
     }
 
     /// Compares with a later look. A missing file proves nothing: a host that restarts removes it before it binds anew.
@@ -39,6 +41,52 @@ impl Identity {
             Some(later) if (later.device, later.inode) != (self.device, self.inode) => Some(Change::Replaced),
             Some(later) if later.changed != self.changed => Some(Change::Touched),
             _ => None,
+        }
+    }
+}
+
+impl From<&std::fs::Metadata> for Identity {
+    fn from(data: &std::fs::Metadata) -> Self {
+        Self { device: data.dev(), inode: data.ino(), changed: (data.ctime(), data.ctime_nsec()) }
+    }
+}
+
+/// The thread that looks at the file; it ends with this.
+pub(crate) struct Lookout {
+    seen: watch::Receiver<Option<Identity>>,
+    _running: mpsc::Sender<()>,
+}
+
+impl Lookout {
+    /// Looks at the file at `path` at once and then at this interval.
+    ///
+    /// # Errors
+    /// When the system gives no thread.
+    pub(crate) fn start(path: PathBuf, poll: Duration) -> io::Result<Self> {
+        let (tell, seen) = watch::channel(None);
+        let (running, ended) = mpsc::channel::<()>();
+        std::thread::Builder::new().name("host-socket".to_owned()).spawn(move || {
+            loop {
+                let now = std::fs::metadata(&path).ok().as_ref().map(Identity::from);
+                tell.send_if_modified(|seen| std::mem::replace(seen, now) != now);
+                if ended.recv_timeout(poll) != Err(mpsc::RecvTimeoutError::Timeout) {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { seen, _running: running })
+    }
+
+    /// What was seen last.
+    pub(crate) fn latest(&mut self) -> Option<Identity> {
+        *self.seen.borrow_and_update()
+    }
+
+    /// Ready when something else is seen than at the last call of [`Lookout::latest`].
+    pub(crate) async fn changed(&mut self) {
+        if self.seen.changed().await.is_err() {
+            // The thread is gone, which only its own panic could do.
+            std::future::pending().await
         }
     }
 }
@@ -65,6 +113,11 @@ impl Pace {
         }
         self.tried = file;
         file.is_some() && self.next.is_none_or(|next| next <= now)
+    }
+
+    /// When an attempt at the same file is due; none when nothing forbids one now.
+    pub(crate) fn next(&self) -> Option<Instant> {
+        self.next
     }
 
     /// The attempt failed, or the connection was of no use.

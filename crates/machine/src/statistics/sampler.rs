@@ -34,6 +34,7 @@ pub(super) struct Sampler {
     stat: KernelFile,
     net: KernelFile,
     memory: KernelFile,
+    /// The same number as `Rss` of `smaps_rollup`, for which the kernel would walk through all of our pages.
     own_memory: KernelFile,
     temperature: Option<KernelFile>,
     buffer: Vec<u8>,
@@ -51,7 +52,7 @@ impl Sampler {
             stat: file("/proc/stat"),
             net: file("/proc/net/dev"),
             memory: file("/proc/meminfo"),
-            own_memory: file("/proc/self/smaps_rollup"),
+            own_memory: file("/proc/self/status"),
             temperature: temperature::file(roots).map(KernelFile::new),
             buffer: vec![0; WINDOW],
             process_before: None,
@@ -96,7 +97,7 @@ impl Sampler {
             Some((used_before, before)) if now > before => 100.0 * (used - used_before) / (now - before),
             _ => 0.0,
         };
-        let memory = parse::amount(self.own_memory.read(&mut self.buffer), "Rss").map(|(amount, _)| amount);
+        let memory = parse::amount(self.own_memory.read(&mut self.buffer), "VmRSS").map(|(amount, _)| amount);
         self.reading.process = ProcessSample {
             time: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0.0, |time| time.as_secs_f64()),
             cpu_usage: two_decimals(usage),
@@ -211,7 +212,7 @@ mod tests {
             ("/proc/stat", "cpu 0 0 0 100\ncpu0 0 0 0 100\n"),
             ("/proc/net/dev", &lines(1000)),
             ("/proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 400 kB\n"),
-            ("/proc/self/smaps_rollup", "00-ff ---p [rollup]\nRss:    77 kB\n"),
+            ("/proc/self/status", "Name:\tbowsprit\nVmHWM:\t  99 kB\nVmRSS:\t  77 kB\n"),
             ("/sys/class/thermal/thermal_zone0/temp", "45500\n"),
         ]);
         let mut sampler = Sampler::new(&roots);

@@ -1,8 +1,8 @@
 //! The samples of the last half minute, and the task that takes one each second.
 
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::time::Duration;
+use std::sync::{Arc, mpsc};
+use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
 use protocol::Event;
@@ -12,7 +12,7 @@ use runtime::StopToken;
 use rustix::time::{ClockId, clock_gettime};
 use schemars::JsonSchema;
 use serde::Serialize;
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use tokio::time::{MissedTickBehavior, interval};
 
 use super::sampler::{Reading, Sampler};
 use super::throttle;
@@ -22,8 +22,8 @@ use crate::Roots;
 pub(super) const SAMPLES: usize = 30;
 /// Time between two samples.
 const PERIOD: Duration = Duration::from_secs(1);
-/// Samples between two looks at the throttling flags.
-const THROTTLE_EVERY: u64 = 10;
+/// Time between two looks at the throttling flags.
+const THROTTLE_PERIOD: Duration = Duration::from_secs(10);
 
 /// *Process statistics* of document 1.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -80,33 +80,37 @@ impl Statistics {
 
     /// Measures until the stop.
     pub(crate) async fn run(self: Arc<Self>, stop: StopToken) {
-        let mut sampler = Sampler::new(&self.roots);
-        let throttling = throttle::source(&self.roots);
-        let mut ticks = interval(PERIOD);
+        // Dropped at the end, which the thread notices.
+        let (_running, ended) = mpsc::channel::<()>();
+        let measuring = self.clone();
+        let thread = std::thread::Builder::new().name("statistics".to_owned()).spawn(move || measuring.measure(&ended));
+        if let Err(error) = thread {
+            tracing::error!(%error, "no thread for process statistics");
+            return stop.cancelled().await;
+        }
+        let Some(throttling) = throttle::source(&self.roots) else { return stop.cancelled().await };
+        let mut ticks = interval(THROTTLE_PERIOD);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut before = Instant::now();
-        for round in 0u64.. {
+        loop {
             tokio::select! {
                 () = stop.cancelled() => return,
-                _ = ticks.tick() => {}
+                _ = ticks.tick() => self.set_throttled(throttling.read().await),
             }
+        }
+    }
+
+    /// A thread of its own: a sensor on a slow bus makes its reader wait, and nobody else has to be woken each second.
+    fn measure(&self, ended: &mpsc::Receiver<()>) {
+        let mut sampler = Sampler::new(&self.roots);
+        let mut before = Instant::now();
+        let mut wait = Duration::ZERO;
+        while ended.recv_timeout(wait) == Err(mpsc::RecvTimeoutError::Timeout) {
             let elapsed = before.elapsed();
             before = Instant::now();
-            // A sensor on a slow bus makes its reader wait.
-            let Ok((returned, reading)) = tokio::task::spawn_blocking(move || {
-                let reading = sampler.look(elapsed).clone();
-                (sampler, reading)
-            })
-            .await
-            else {
-                return;
-            };
-            sampler = returned;
+            let reading = sampler.look(elapsed).clone();
             self.tell(&reading);
             self.keep(reading);
-            if let Some(source) = throttling.as_ref().filter(|_| round % THROTTLE_EVERY == 0) {
-                self.set_throttled(source.read().await);
-            }
+            wait = PERIOD.saturating_sub(before.elapsed());
         }
     }
 
