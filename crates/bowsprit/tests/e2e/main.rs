@@ -43,6 +43,7 @@ mod mqtt;
 mod power;
 mod process;
 mod queue;
+mod replay;
 mod resume;
 mod rpc;
 mod sensors;
