@@ -86,7 +86,7 @@ impl Lookout {
     pub(crate) async fn changed(&mut self) {
         if self.seen.changed().await.is_err() {
             // The thread is gone, which only its own panic could do.
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

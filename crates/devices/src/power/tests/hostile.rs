@@ -80,7 +80,7 @@ async fn no_type_trusts_a_bad_answer() {
         let bad: [(Answer, &[&str]); 9] = [
             (|_| Reply::Raw(200, String::new(), "<html>login</html>".into()), &["web page", "no JSON", "json"]),
             (|_| Reply::Raw(200, String::new(), "{\"on\": tr".into()), &["no JSON", "json"]),
-            (|_| Reply::Raw(200, String::new(), String::new()), &["nothing", "json"]),
+            (|_| Reply::Raw(200, String::new(), String::new()), &["nothing", "no JSON"]),
             (|_| Reply::Json(json!([])), &["has no", "response_template"]),
             (|_| Reply::Raw(403, String::new(), String::new()), &["status 403"]),
             (|_| Reply::Raw(302, "Location: http://127.0.0.1:1/\r\n".into(), String::new()), &["redirects", "no connection", "no answer"]),
