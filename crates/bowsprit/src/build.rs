@@ -1,34 +1,37 @@
 //! The build order: one function that reads from top to bottom. Nothing here waits for anything outside the process, and no component that
 //! fails keeps the port from answering.
 
-use std::io::ErrorKind;
+mod components;
+mod listen;
+mod parts;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use access::{Accounts, AuditLog, Directory, Gate, LdapDirectory};
-use devices::button;
+use access::{Accounts, AuditLog, Gate};
 use devices::gpio::Gpio;
-use devices::power::{self, Power};
+use devices::power::Power;
 use devices::script::Scripts;
-use files::{Files, FilesSettings, Log, Transfer};
-use fwhost::{FwHost, HostEvent};
+use files::{Files, Log, Transfer};
+use fwhost::FwHost;
 use integrations::discovery::Discovery;
-use integrations::{Agents, Announcements, MqttService, SlicerApi, Webcams, announcements, webcams};
+use integrations::{Agents, Announcements, Webcams, webcams};
 use machine::{Machine, Roots};
 use parking_lot::Mutex;
 use printer::Printer;
 use protocol::version::CORE_VERSION;
-use protocol::webcam::Webcam;
-use rpc::{CloseReason, Connections, Dispatcher, Operations, Registry, UserSource};
+use rpc::{CloseReason, Connections, Dispatcher};
 use runtime::{Lifecycle, LogHandle, Supervisor};
 use server::{Administration, Database, DatabaseParts, Parts, Warnings};
 use store::{Namespaces, Schema, Store};
-use tokio::net::TcpListener;
-use tokio::sync::watch;
 use transport::{BridgeTarget, Gateway};
-use uuid::Uuid;
 
+use self::components::component_names;
+pub use self::components::{COMPONENTS, Components};
+use self::listen::listen;
+pub use self::parts::{announcement_settings, fwhost_options, open_accounts, open_files, power_parts, slicer_api};
+use self::parts::{configured_webcams, connected, gate_settings, identity, notice, open_power, open_store};
 use crate::data_folder::DataFolder;
 use crate::device_services::DeviceServices;
 use crate::discovery::discovery;
@@ -39,48 +42,13 @@ use crate::machine_board::MachineBoard;
 use crate::mqtt::MqttParts;
 use crate::print_control::PrinterControl;
 use crate::secure::Secure;
-use crate::settings::{self, DefaultSource, Settings};
-use crate::slicer_prints::SlicerPrints;
+use crate::settings::Settings;
 
 /// Time that everything under way gets to end at a stop or restart.
 const STOP_DEADLINE: Duration = Duration::from_secs(5);
 
 /// Tables of the components.
 pub const SCHEMAS: &[Schema] = &[files::SCHEMA, access::SCHEMA, access::audit::SCHEMA, jobs::SCHEMA];
-
-/// Folders besides the home folder that links in the roots have always been allowed to lead to.
-const MEDIA: &[&str] = &["/media", "/mnt"];
-
-/// Port when the configured one cannot be had for want of rights.
-const DEFAULT_PORT: u16 = 7125;
-
-/// Components that are always there, under every name that clients look up (wire/4-clients.md section 5).
-pub const COMPONENTS: &[&str] = &[
-    "application",
-    "websockets",
-    "jsonrpc",
-    "internal_transport",
-    "secrets",
-    "fwhost_connection",
-    "klippy_connection",
-    "fwhost_apis",
-    "klippy_apis",
-    "database",
-    "file_manager",
-    "data_store",
-    "job_state",
-    "machine",
-    "proc_stats",
-    "shell_command",
-    "dbus_manager",
-    "history",
-    "job_queue",
-    "extensions",
-    "http_client",
-    "webcam",
-    "authorization",
-    "announcements",
-];
 
 /// What a build needs from outside.
 pub struct Environment {
@@ -359,61 +327,6 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     Ok(Server { gateway, supervisor, host, files, audit, jobs, power, instruments, store })
 }
 
-/// Everything that has operations.
-pub struct Components {
-    pub administration: Arc<Administration>,
-    pub printer: Arc<Printer>,
-    pub database: Arc<Database>,
-    pub files: Arc<Files>,
-    pub jobs: Arc<Jobs>,
-    pub machine: Arc<Machine>,
-    pub agents: Arc<Agents>,
-    pub webcams: Arc<Webcams>,
-    /// When it is configured.
-    /// Absent without devices, as other groups that nobody configured.
-    pub power: Option<Arc<Power>>,
-    pub mqtt: Option<Arc<MqttService>>,
-    /// Unless it is switched off.
-    pub slicer_api: Option<Arc<SlicerApi>>,
-    pub audit: Arc<AuditLog>,
-    pub accounts: Arc<Accounts>,
-    pub announcements: Arc<Announcements>,
-    pub instruments: Arc<Instruments>,
-}
-
-impl Components {
-    /// All operations; also what the contract is written from.
-    ///
-    /// # Errors
-    /// When two declarations have the same name.
-    pub fn operations(&self) -> Result<Operations, String> {
-        let mut registry = Registry::default();
-        self.administration.register(&mut registry);
-        self.printer.register(&mut registry);
-        self.database.register(&mut registry);
-        self.files.register(&mut registry);
-        self.jobs.register(&mut registry);
-        self.machine.register(&mut registry);
-        self.agents.register(&mut registry);
-        self.webcams.register(&mut registry);
-        if let Some(power) = &self.power {
-            power.register(&mut registry);
-        }
-        if let Some(mqtt) = &self.mqtt {
-            mqtt.register(&mut registry);
-        }
-        if let Some(slicer_api) = &self.slicer_api {
-            slicer_api.register(&mut registry);
-        }
-        self.audit.register(&mut registry);
-        self.accounts.register(&mut registry);
-        registry.set_audit(self.audit.clone());
-        self.announcements.register(&mut registry);
-        self.instruments.register(&mut registry);
-        registry.build()
-    }
-}
-
 impl Server {
     /// Ends everything in order: clients are told, the link goes, the database is closed last.
     pub async fn stop(self) {
@@ -432,116 +345,6 @@ impl Server {
     }
 }
 
-/// What is there, under every name that clients look up.
-fn component_names(settings: &Settings, instruments: &Instruments) -> Arc<[String]> {
-    let configured = [
-        settings.mqtt.as_ref().map(|_| "mqtt"),
-        settings.ldap.as_ref().map(|_| "ldap"),
-        settings.discovery.as_ref().map(|_| "zeroconf"),
-        settings.power.first().map(|_| "power"),
-    ];
-    let slicer_api = settings.slicer_api.enabled.then_some(["slicer_api", "octoprint_compat"]);
-    let configured = configured.into_iter().flatten().chain(slicer_api.into_iter().flatten());
-    COMPONENTS.iter().copied().chain(configured).chain(instruments.components()).map(ToOwned::to_owned).collect()
-}
-
-fn open_store(data: &DataFolder, warnings: &Warnings, failed: &mut Vec<String>) -> Result<Store, BuildError> {
-    let path = data.database_file();
-    match Store::open_or_restore(&path, &data.database_backups(), SCHEMAS) {
-        Ok(opened) => {
-            opened.warnings.iter().for_each(|warning| warnings.add(warning));
-            Ok(opened.store)
-        }
-        Err(error) => {
-            warnings.add(format!("The database {} cannot be used: {error}. Nothing is kept until this is solved.", path.display()));
-            failed.push("database".to_owned());
-            Store::in_memory(SCHEMAS).map_err(|error| BuildError(format!("no database can be opened: {error}")))
-        }
-    }
-}
-
-pub fn open_files(
-    data: &DataFolder,
-    settings: &Settings,
-    store: &Store,
-    connections: &Arc<Connections>,
-    control: &Arc<PrinterControl>,
-) -> Result<Arc<Files>, BuildError> {
-    let files = FilesSettings {
-        max_upload_size: u64::from(settings.server.max_upload_size) * 1024 * 1024,
-        link_targets: link_targets(settings),
-        options: settings.file_manager.clone(),
-        ..FilesSettings::new(data.path())
-    };
-    Files::open(files, store.clone(), connections.clone(), control.clone()).map_err(|error| BuildError(error.to_string()))
-}
-
-pub fn announcement_settings(data: &DataFolder, settings: &Settings) -> announcements::Settings {
-    announcements::Settings { options: settings.announcements.clone(), folder: data.path().join("development/announcements") }
-}
-
-fn identity(data: &DataFolder, warnings: &Warnings) -> Uuid {
-    data.identity().unwrap_or_else(|error| {
-        warnings.add(format!("The identity of the installation cannot be kept, so ids of configured webcams change: {error}"));
-        Uuid::new_v4()
-    })
-}
-
-fn configured_webcams(settings: &Settings, installation: Uuid) -> Vec<Webcam> {
-    settings.webcams.iter().map(|(name, webcam)| webcam.entry(name, installation)).collect()
-}
-
-/// Where links in the roots may lead. Installations that come from the incumbent have such links, to sticks and shared folders.
-fn link_targets(settings: &Settings) -> Vec<PathBuf> {
-    let usual = || {
-        // A home folder that is the whole file system, as some containers have it, would open everything.
-        let home = settings::home().filter(|home| home.is_absolute() && home.parent().is_some());
-        home.into_iter().chain(MEDIA.iter().map(PathBuf::from)).collect()
-    };
-    match &settings.file_manager.link_targets {
-        Some(targets) => targets.clone(),
-        None if settings.is_upstream => usual(),
-        None => Vec::new(),
-    }
-}
-
-fn gate_settings(settings: &Settings) -> access::Settings {
-    let options = &settings.authorization;
-    access::Settings {
-        trusted_clients: options.trusted_clients.clone(),
-        cors_domains: options.cors_domains.clone(),
-        trusted_proxies: options.trusted_proxies.clone().unwrap_or_default(),
-        loopback_is_proxy: options.trusted_proxies.is_none() && settings.is_upstream,
-    }
-}
-
-/// The API that slicers know.
-pub fn slicer_api(settings: &Settings, host: &FwHost, files: &Arc<Files>, control: &Arc<PrinterControl>) -> Arc<SlicerApi> {
-    let queues = settings.file_manager.queue_gcode_uploads;
-    let prints = SlicerPrints { files: files.clone(), control: control.clone(), queues };
-    SlicerApi::new(settings.slicer_api.clone(), host.clone(), Arc::new(prints))
-}
-
-/// Users and keys; nobody until they are loaded.
-pub fn open_accounts(settings: &Settings, store: &Store, connections: &Arc<Connections>) -> Arc<Accounts> {
-    let options = &settings.authorization;
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    let options = access::Options {
-        enable_api_key: options.enable_api_key,
-        login_timeout: options.login_timeout,
-        max_login_attempts: options.max_login_attempts,
-        force_logins: options.force_logins,
-        users_may_be_lost: store.may_lack_records(),
-        default_source: match options.default_source {
-            DefaultSource::Core => UserSource::Core,
-            DefaultSource::Ldap => UserSource::Ldap,
-        },
-        issuer: format!("http://{host}:{}", settings.server.port),
-    };
-    let directory = settings.ldap.as_ref().map(|options| Arc::new(LdapDirectory::new(options)) as Arc<dyn Directory>);
-    Accounts::new(store, connections.clone(), options, directory)
-}
-
 /// What access does in the background.
 fn keep_access(supervisor: &Supervisor, gate: &Gate, accounts: &Arc<Accounts>) {
     let accounts = accounts.clone();
@@ -549,163 +352,5 @@ fn keep_access(supervisor: &Supervisor, gate: &Gate, accounts: &Arc<Accounts>) {
     let names = gate.names().clone();
     if !names.is_empty() {
         supervisor.spawn("addresses of trusted clients", move |stop| names.clone().keep_resolved(stop));
-    }
-}
-
-/// The power devices of the configuration.
-fn open_power(settings: &mut Settings, parts: &power::Parts, warnings: &Warnings) -> Arc<Power> {
-    let mut devices = std::mem::take(&mut settings.power);
-    let services = parts.services.as_deref();
-    devices.iter_mut().flat_map(|device| device.drop_unusable_services(services)).for_each(|warning| warnings.add(warning));
-    Power::new(devices, parts)
-}
-
-/// Shows what is wrong with a part of the server for as long as it is.
-fn notice(warnings: &Warnings) -> button::Warn {
-    let warnings = warnings.clone();
-    Arc::new(move |part, fault| match fault {
-        Some(text) => warnings.set(part, text),
-        None => warnings.clear(part),
-    })
-}
-
-/// What power devices are made of, services of the machine aside.
-pub fn power_parts(
-    host: &FwHost,
-    connections: &Arc<Connections>,
-    client: &outbound::Client,
-    mqtt: Option<&MqttService>,
-    gpio: &Gpio,
-) -> power::Parts {
-    power::Parts {
-        host: host.clone(),
-        connections: connections.clone(),
-        client: client.clone(),
-        mqtt: mqtt.map(|mqtt| (mqtt.client.clone(), mqtt.default_qos)),
-        gpio: gpio.clone(),
-        services: None,
-    }
-}
-
-pub fn fwhost_options(settings: &Settings) -> fwhost::Options {
-    fwhost::Options {
-        temperature_store_size: settings.data_store.temperature_store_size as usize,
-        gcode_store_size: settings.data_store.gcode_store_size as usize,
-        ..fwhost::Options::new(settings.server.fwhost_uds_address.path(), "Bowsprit", CORE_VERSION)
-    }
-}
-
-/// Whether the firmware host is connected, for bridges.
-fn connected(host: &FwHost) -> watch::Receiver<bool> {
-    let (sender, receiver) = watch::channel(false);
-    host.on_event(move |event| match event {
-        HostEvent::Connected => drop(sender.send_replace(true)),
-        HostEvent::Disconnected => drop(sender.send_replace(false)),
-        _ => {}
-    });
-    receiver
-}
-
-/// Opens port and socket; gives the port.
-fn listen(
-    gateway: &Arc<Gateway>,
-    supervisor: &Supervisor,
-    settings: &Settings,
-    environment: &Environment,
-    warnings: &Warnings,
-) -> Result<u16, BuildError> {
-    let listener = open_port(&settings.server.host, settings.server.port, environment, warnings)?;
-    let path = environment.socket.clone().unwrap_or_else(|| environment.data.socket_file());
-    match transport::socket::listen_unix(&path) {
-        Ok(listener) => {
-            if environment.socket.is_none()
-                && let Err(warning) = environment.data.link_socket()
-            {
-                warnings.add(warning);
-            }
-            let gateway = gateway.clone();
-            supervisor.spawn_once("unix socket", transport::socket::serve_unix(gateway, listener));
-        }
-        Err(error) => warnings.add(format!("The unix socket {} cannot be opened: {error}", path.display())),
-    }
-    let local = listener.local_addr().ok();
-    let address = local.map(|address| address.to_string()).unwrap_or_default();
-    tracing::info!(%address, socket = %path.display(), "ready for clients");
-    supervisor.spawn_once("http", transport::http::serve(gateway.clone(), listener, None));
-    Ok(local.map_or(settings.server.port, |address| address.port()))
-}
-
-/// Opens the configured port or, when it cannot be had, the next best one: nothing in a configuration keeps the server from answering.
-fn open_port(host: &str, port: u16, environment: &Environment, warnings: &Warnings) -> Result<TcpListener, BuildError> {
-    let mut last = environment.last_address.lock();
-    let error = match transport::http::bind(host, port) {
-        Ok(listener) => {
-            *last = Some((host.to_owned(), port));
-            return Ok(listener);
-        }
-        Err(error) => error,
-    };
-    let failed = format!("cannot listen on {host} port {port}: {error}");
-    let next_best = match (&*last, error.kind()) {
-        (Some((host, port)), _) => Some((host.clone(), *port)),
-        // A port that needs rights that we do not have.
-        (None, ErrorKind::PermissionDenied) if port != DEFAULT_PORT => Some((host.to_owned(), DEFAULT_PORT)),
-        // A kernel without IPv6, or another fault of that family alone.
-        (None, kind) if host == "all" && kind != ErrorKind::AddrInUse => Some(("0.0.0.0".to_owned(), port)),
-        // An address that this machine does not have, or that is none.
-        (None, ErrorKind::AddrNotAvailable | ErrorKind::InvalidInput) => Some(("127.0.0.1".to_owned(), port)),
-        (None, _) => None,
-    };
-    let Some((host, port)) = next_best else { return Err(BuildError(failed)) };
-    warnings.add(format!("[server] {failed}; listening on {host} port {port} instead"));
-    transport::http::bind(&host, port).map_err(|error| BuildError(format!("{failed}; nor on {host} port {port}: {error}")))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Builds operations over a scratch data folder.
-    pub(crate) fn scratch_operations() -> Operations {
-        let folder = tempfile::tempdir().unwrap();
-        let data = DataFolder::prepare(folder.path()).unwrap();
-        let settings = Settings::load(&data, None);
-        crate::contract::operations_of(&data, &settings).unwrap()
-    }
-
-    #[test]
-    fn links_may_lead_home_only_with_the_configuration_of_the_incumbent() {
-        let folder = tempfile::tempdir().unwrap();
-        let data = DataFolder::prepare(folder.path()).unwrap();
-        let targets = |name: &str, text: &str| {
-            let path = data.path().join("config").join(name);
-            std::fs::write(&path, text).unwrap();
-            let targets = link_targets(&Settings::load(&data, Some(&path)));
-            std::fs::remove_file(path).unwrap();
-            targets
-        };
-        assert!(targets("bowsprit.conf", "[server]\n").is_empty());
-        let usual = targets("moonraker.conf", "[server]\n");
-        assert!(usual.contains(&PathBuf::from("/media")) && usual.contains(&PathBuf::from("/mnt")) && !usual.contains(&PathBuf::from("/")));
-        assert_eq!(targets("moonraker.conf", "[server]\n[file_manager]\nlink_targets:\n  /srv\n"), [PathBuf::from("/srv")]);
-    }
-
-    #[tokio::test]
-    async fn methods_that_templates_in_the_documentation_call_exist() {
-        let operations = scratch_operations();
-        let mut seen = 0;
-        for page in [include_str!("../../../docs/buttons.md"), include_str!("../../../docs/templates.md")] {
-            for rest in page.split("call_method(\"").skip(1) {
-                let method = rest.split('"').next().unwrap();
-                assert!(operations.method(method).is_some(), "{method}");
-                seen += 1;
-            }
-        }
-        assert!(seen > 5);
-    }
-
-    #[tokio::test]
-    async fn no_two_operations_share_a_name() {
-        assert!(scratch_operations().all().len() > 25);
     }
 }
