@@ -76,12 +76,12 @@ impl Machine {
     /// Nothing is asked yet.
     #[must_use]
     pub fn new(parts: Parts) -> Arc<Self> {
-        let Parts { connections, roots, data, options, host, restart, board, warn } = parts;
+        let Parts { connections, roots, data, mut options, host, restart, board, warn } = parts;
         let sudo = Arc::new(Sudo::default());
         let peripherals = Peripherals::new(roots.clone(), &data);
         let statistics = Arc::new(Statistics::new(connections.clone(), roots.clone()));
         let requests = Arc::new(Requests::new(connections.clone(), board));
-        let sudo_password = options.sudo_password.as_ref().map(|password| Zeroizing::new(password.expose().to_owned()).into());
+        let sudo_password = options.sudo_password.take().map(|password| Zeroizing::new(password.expose().to_owned()).into());
         let (services, warning) = Services::new(options, &data, roots.clone(), connections, &sudo, restart);
         if let Some(warning) = warning {
             warn(warning);

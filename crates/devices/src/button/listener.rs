@@ -1,6 +1,7 @@
 //! The task behind one button: reads its line, and asks for it again when it cannot be read.
 
 use std::fmt;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use runtime::StopToken;
@@ -71,19 +72,28 @@ pub(super) async fn run(button: &ConfiguredButton, parts: &Parts, stop: StopToke
 
 async fn listen(button: &ConfiguredButton, parts: &Parts, queue: &Queue) {
     let title = format!("button {}", button.name);
+    let is_shown = AtomicBool::new(false);
+    let works = || {
+        if is_shown.swap(false, Ordering::Relaxed) {
+            (parts.warn)(&title, None);
+        }
+    };
     let mut told = None;
     loop {
         let fault = match open(&parts.gpio, &button.options.pin).await {
             Ok((line, level)) => {
-                if told.take().is_some() {
-                    (parts.warn)(&title, None);
+                // A line that is only noise can be opened, too: that proves nothing.
+                if told != Some(Fault::Noise) {
+                    told = None;
+                    works();
                 }
-                follow(button, &*line, level, queue).await
+                follow(button, &*line, level, queue, &works).await
             }
             Err(error) => error.into(),
         };
         if told.as_ref() != Some(&fault) {
             tracing::warn!(button = button.name, %fault, "the line of a button cannot be used");
+            is_shown.store(true, Ordering::Relaxed);
             (parts.warn)(&title, Some(format!("[{title}] The line cannot be used: {fault}")));
         }
         sleep(if fault == Fault::Noise { REST } else { RETRY }).await;
@@ -102,8 +112,8 @@ async fn open(gpio: &Gpio, pin: &Pin) -> Result<(Line<dyn Input>, bool), GpioErr
     opened.await.map_err(|error| GpioError::System(error.to_string()))?
 }
 
-/// Follows a line until it cannot be read any more.
-async fn follow(button: &ConfiguredButton, line: &dyn Input, level: bool, queue: &Queue) -> Fault {
+/// Follows a line until it cannot be read any more. A change that settled shows that it `works`.
+async fn follow(button: &ConfiguredButton, line: &dyn Input, level: bool, queue: &Queue, works: &impl Fn()) -> Fault {
     let options = &button.options;
     let mut debounce = Debounce::new(options.debounce_period, level, Instant::now());
     loop {
@@ -117,6 +127,9 @@ async fn follow(button: &ConfiguredButton, line: &dyn Input, level: bool, queue:
             },
             () = sleep_until(due.unwrap_or_else(Instant::now)), if due.is_some() => debounce.settle(Instant::now()),
         };
+        if settled.is_some() {
+            works();
+        }
         if let Some(change) = settled.filter(|change| change.elapsed >= options.minimum_event_time) {
             queue.add(&button.name, change);
         }

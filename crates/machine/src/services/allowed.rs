@@ -38,18 +38,16 @@ impl Allowed {
     /// neither is.
     pub(crate) fn load(data: &Path) -> (Self, Option<String>) {
         let paths = [ALLOWED_SERVICES_FILE.neutral, ALLOWED_SERVICES_FILE.upstream].map(|name| data.join(name));
-        let mut found = None;
+        let (mut found, mut warning) = (None, None);
         for path in &paths {
             match fs::read_to_string(path) {
                 Ok(text) => found.get_or_insert_with(String::new).push_str(&(text + "\n")),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => {
-                    return (Self::default(), Some(format!("The list of allowed services {} cannot be read: {error}", path.display())));
-                }
+                Err(error) => warning = Some(format!("The list of allowed services {} cannot be read: {error}", path.display())),
             }
         }
-        if let Some(text) = found {
-            return (Self::parse(&text), None);
+        if found.is_some() || warning.is_some() {
+            return (Self::parse(&found.unwrap_or_default()), warning);
         }
         let text = DEFAULTS.join("\n") + "\n";
         let warning = fs::write(&paths[0], &text)

@@ -105,6 +105,14 @@ pub(crate) trait Provider: Send + Sync {
     fn needs_sudo(&self) -> bool {
         false
     }
+    /// The service that this process is, where the manager tells its services so.
+    fn own_service(&self) -> Option<String> {
+        None
+    }
+    /// True when the manager carries a restart of our own service to its end without us.
+    fn can_restart_us(&self) -> bool {
+        true
+    }
 }
 
 /// Nobody.

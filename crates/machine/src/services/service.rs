@@ -180,6 +180,8 @@ impl Services {
         }
         self.first_look().await;
         let is_installed = self.states.lock().contains_key(name);
+        let told = self.provider.own_service();
+        let own = told.as_deref().or(own);
         // Clients know a server without a service by the usual name.
         let is_own = own.map_or(name == DEFAULT_CORE && !is_installed, |own| own == name);
         if is_own {
@@ -218,7 +220,7 @@ impl Services {
     fn restart_own(self: &Arc<Self>, name: String) {
         let services = self.clone();
         tokio::spawn(async move {
-            let is_managed = services.states.lock().contains_key(&name);
+            let is_managed = services.provider.can_restart_us() && services.states.lock().contains_key(&name);
             let result = if is_managed {
                 services.provider.act(Action::Restart, &name).await.map_err(|error| error.to_string())
             } else {

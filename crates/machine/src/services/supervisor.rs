@@ -1,13 +1,16 @@
 //! supervisord through its tool, as in containers that run several programs.
 
+use std::env;
 use std::sync::Arc;
 use std::time::Duration;
 
 use protocol::machine::UnitState;
-use runtime::command::{Command, CommandError};
+use runtime::command::{Command, Output};
+use tokio::sync::Notify;
+use tokio::time::sleep;
 
 use super::allowed::is_name;
-use super::cli::{self, LOOK_EVERY, MAX_SERVICES};
+use super::cli::{self, MAX_SERVICES};
 use super::options::ShutdownAction;
 use super::provider::{Action, Boxed, News, PowerAction, Provider, ProviderError, States};
 use crate::sudo::Sudo;
@@ -19,15 +22,23 @@ const ACTION_LIMIT: Duration = Duration::from_secs(120);
 /// Time for one look at the programs: the tool is written in Python, which takes long to start on a small or busy board.
 const LOOK_LIMIT: Duration = Duration::from_secs(60);
 
+/// Time between two looks, for the same reason; what clients ask for is looked at at once.
+const LOOK_EVERY: Duration = Duration::from_secs(10);
+
+/// Codes with which the tool ends after a list of programs: all run, and not all run.
+const LISTED: [i32; 2] = [0, 3];
+
 pub(super) struct Supervisord {
     /// Empty: the tool finds it itself.
     config: String,
     sudo: Arc<Sudo>,
+    /// Something was done to a program.
+    acted: Notify,
 }
 
 impl Supervisord {
     pub(super) fn new(config: &str, sudo: Arc<Sudo>) -> Self {
-        Self { config: config.to_owned(), sudo }
+        Self { config: config.to_owned(), sudo, acted: Notify::new() }
     }
 
     fn tool(&self) -> Command {
@@ -35,10 +46,24 @@ impl Supervisord {
         if self.config.is_empty() { tool } else { tool.args(["-c", &self.config]) }
     }
 
-    async fn look(&self) -> Result<States, CommandError> {
-        // It ends with another code than 0 when one of the programs does not run.
-        Ok(parse(&self.tool().arg("status").limit(LOOK_LIMIT).output().await?.stdout))
+    async fn look(&self) -> Result<States, String> {
+        let output = self.tool().arg("status").limit(LOOK_LIMIT).output().await.map_err(|error| error.to_string())?;
+        if output.code.is_some_and(|code| LISTED.contains(&code)) { Ok(parse(&output.stdout)) } else { Err(complaint(&output)) }
     }
+}
+
+/// It complains on its standard output.
+fn complaint(output: &Output) -> String {
+    format!("supervisorctl: {}", output.stdout.trim())
+}
+
+/// The program that this process is, from what supervisord tells its programs; named as in its lists.
+fn own_program(group: Option<String>, process: Option<String>) -> Option<String> {
+    let process = process?;
+    Some(match group {
+        Some(group) if group != process => format!("{group}:{process}"),
+        _ => process,
+    })
 }
 
 /// Lines of name, state, description. States have the names that systemd gives them.
@@ -69,9 +94,12 @@ impl Provider for Supervisord {
             loop {
                 match self.look().await {
                     Ok(states) => tell(News::All(states)),
-                    Err(error) => return ProviderError::Lost(error.to_string()),
+                    Err(complaint) => return ProviderError::Lost(complaint),
                 }
-                tokio::time::sleep(LOOK_EVERY).await;
+                tokio::select! {
+                    () = sleep(LOOK_EVERY) => {}
+                    () = self.acted.notified() => {}
+                }
             }
         })
     }
@@ -80,12 +108,18 @@ impl Provider for Supervisord {
         Box::pin(async move {
             let command = self.tool().args([action.verb(), service]).limit(ACTION_LIMIT);
             let output = command.output().await.map_err(|error| ProviderError::Failed(error.to_string()))?;
-            // It complains on its standard output.
-            match output.code {
-                Some(0) => Ok(()),
-                _ => Err(ProviderError::Failed(format!("supervisorctl: {}", output.stdout.trim()))),
-            }
+            self.acted.notify_one();
+            if output.code == Some(0) { Ok(()) } else { Err(ProviderError::Failed(complaint(&output))) }
         })
+    }
+
+    fn own_service(&self) -> Option<String> {
+        own_program(env::var("SUPERVISOR_GROUP_NAME").ok(), env::var("SUPERVISOR_PROCESS_NAME").ok())
+    }
+
+    /// The tool stops and starts, and would itself end with us.
+    fn can_restart_us(&self) -> bool {
+        false
     }
 
     fn power(&self, action: PowerAction) -> Boxed<'_, Result<(), ProviderError>> {
@@ -105,6 +139,14 @@ impl Provider for Supervisord {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn our_own_program_is_named_as_in_the_lists() {
+        let own = |group: &str, process: &str| own_program(Some(group.to_owned()), Some(process.to_owned()));
+        assert_eq!(own("moonraker", "moonraker").as_deref(), Some("moonraker"));
+        assert_eq!(own("printer", "moonraker").as_deref(), Some("printer:moonraker"));
+        assert_eq!(own_program(None, None), None);
+    }
 
     #[test]
     fn programs_are_listed_with_the_states_of_systemd() {

@@ -12,7 +12,8 @@ use runtime::StopToken;
 use rustix::time::{ClockId, clock_gettime};
 use schemars::JsonSchema;
 use serde::Serialize;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::sync::oneshot;
+use tokio::time::{MissedTickBehavior, interval, sleep};
 
 use super::sampler::{Reading, Sampler};
 use super::throttle;
@@ -22,6 +23,8 @@ use crate::Roots;
 pub(super) const SAMPLES: usize = 30;
 /// Time between two samples.
 const PERIOD: Duration = Duration::from_secs(1);
+/// Time before measuring begins again after a fault.
+const PAUSE: Duration = Duration::from_secs(10);
 /// Time between two looks at the throttling flags.
 const THROTTLE_PERIOD: Duration = Duration::from_secs(10);
 
@@ -80,22 +83,42 @@ impl Statistics {
 
     /// Measures until the stop.
     pub(crate) async fn run(self: Arc<Self>, stop: StopToken) {
-        // Dropped at the end, which the thread notices.
+        let measuring = async {
+            loop {
+                self.clone().measure_in_thread().await;
+                tracing::error!("process statistics ended; they begin again");
+                sleep(PAUSE).await;
+            }
+        };
+        tokio::select! {
+            () = stop.cancelled() => {}
+            () = self.watch_throttling() => {}
+            () = measuring => {}
+        }
+    }
+
+    /// Measures in a thread of its own; ready when that has ended, which only a fault makes it do.
+    async fn measure_in_thread(self: Arc<Self>) {
+        // Each end notices when the other one is dropped.
         let (_running, ended) = mpsc::channel::<()>();
-        let measuring = self.clone();
-        let thread = std::thread::Builder::new().name("statistics".to_owned()).spawn(move || measuring.measure(&ended));
+        let (alive, over) = oneshot::channel::<()>();
+        let thread = std::thread::Builder::new().name("statistics".to_owned()).spawn(move || {
+            let _alive = alive;
+            self.measure(&ended);
+        });
         if let Err(error) = thread {
             tracing::error!(%error, "no thread for process statistics");
-            return stop.cancelled().await;
         }
-        let Some(throttling) = throttle::source(&self.roots) else { return stop.cancelled().await };
+        let _ = over.await;
+    }
+
+    async fn watch_throttling(&self) {
+        let Some(throttling) = throttle::source(&self.roots) else { return std::future::pending().await };
         let mut ticks = interval(THROTTLE_PERIOD);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                _ = ticks.tick() => self.set_throttled(throttling.read().await),
-            }
+            ticks.tick().await;
+            self.set_throttled(throttling.read().await);
         }
     }
 

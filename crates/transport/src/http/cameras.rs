@@ -20,6 +20,17 @@ const SNAPSHOT: &str = "/server/webcams/snapshot";
 /// Both routes; they are no operations.
 pub(super) const ROUTES: [&str; 2] = [STREAM, SNAPSHOT];
 
+/// Pages that streamers have, and whether their pictures move.
+const PAGES: [(&str, bool); 7] = [
+    ("stream", true),
+    ("stream.mjpg", true),
+    ("stream.mjpeg", true),
+    ("video", true),
+    ("snapshot", false),
+    ("snapshot.jpg", false),
+    ("image.jpg", false),
+];
+
 /// Separates the pictures of a stream.
 const BOUNDARY: &str = "picture";
 
@@ -41,19 +52,19 @@ impl Wanted {
             let camera = Camera::Listed { uid: query_value(query, "uid"), name: query_value(query, "name") };
             return Some(Self { camera, is_moving: path == STREAM });
         }
-        let after = path.strip_prefix("/webcam")?.trim_start_matches(|digit: char| digit.is_ascii_digit());
-        let page = after.strip_prefix('/')?;
-        let action = query_value(query, "action");
-        let is_moving = match action.as_deref().unwrap_or(page) {
-            "stream" | "stream.mjpg" | "stream.mjpeg" | "video" => true,
-            "snapshot" | "snapshot.jpg" | "image.jpg" => false,
-            _ => return None,
+        let (number, page) = path.strip_prefix("/webcam")?.split_once('/')?;
+        if !matches!(number.as_bytes(), [] | [b'1'..=b'9']) {
+            return None;
+        }
+        // Written anew from what is known: a caller chooses among pages of a streamer and can ask it for nothing else, and what a client adds
+        // against caches makes no other camera.
+        let (asked, is_moving) = match (page, query_value(query, "action").as_deref()) {
+            ("", Some("stream")) => ("?action=stream", true),
+            ("", Some("snapshot")) => ("?action=snapshot", false),
+            (_, Some(_)) => return None,
+            (page, None) => PAGES.iter().copied().find(|(known, _)| *known == page)?,
         };
-        // What admits somebody here is nobody else's business.
-        let is_ours = |pair: &&str| !["token=", "access_token="].iter().any(|name| pair.starts_with(name));
-        let query = query.split('&').filter(is_ours).collect::<Vec<_>>().join("&");
-        let address = if query.is_empty() { path.to_owned() } else { format!("{path}?{query}") };
-        Some(Self { camera: Camera::At(address), is_moving })
+        Some(Self { camera: Camera::At(format!("/webcam{number}/{asked}")), is_moving })
     }
 
     /// Asks the camera.
@@ -135,7 +146,14 @@ mod tests {
             ("/server/webcams/stream", "uid=a-1", Some((listed(Some("a-1"), None), true))),
             ("/server/webcams/snapshot", "name=bed%20side", Some((listed(None, Some("bed side")), false))),
             ("/webcam/", "action=stream", Some((at("/webcam/?action=stream"), true))),
-            ("/webcam2/", "action=snapshot&token=ABC&t=1", Some((at("/webcam2/?action=snapshot&t=1"), false))),
+            ("/webcam2/", "action=snapshot&token=ABC&t=1", Some((at("/webcam2/?action=snapshot"), false))),
+            ("/webcam/", "action=command&id=1&action=snapshot", Some((at("/webcam/?action=snapshot"), false))),
+            ("/webcam9/../any/path", "action=snapshot", None),
+            ("/webcam/any/path", "action=stream", None),
+            ("/webcam/%2e%2e/x", "action=stream", None),
+            ("/webcam0/", "action=stream", None),
+            ("/webcam12/", "action=stream", None),
+            ("/webcam/", "action=command", None),
             ("/webcam/stream", "", Some((at("/webcam/stream"), true))),
             ("/webcam", "action=stream", None),
             ("/webcam/", "", None),

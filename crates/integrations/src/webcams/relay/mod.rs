@@ -45,15 +45,20 @@ pub const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(5);
 /// A single picture serves all who ask within this time.
 pub const SNAPSHOT_FRESH: Duration = Duration::from_millis(300);
 
-/// Addresses whose single pictures are remembered; beyond that, those that are not fresh are forgotten.
+/// Addresses whose single pictures are remembered while they are fresh or fetched.
 const MAX_REMEMBERED: usize = 32;
 
-/// The single picture of an address; who holds the turn fetches it for all who wait.
-type Kept = Arc<Turn<Option<(Instant, Arc<Picture>)>>>;
+/// Single pictures that are fetched at one time.
+const MAX_FETCHED: usize = 4;
+
+/// The single picture of an address, or why there was none; who holds the turn fetches it for all who wait.
+type Kept = Arc<Turn<Option<(Instant, Result<Arc<Picture>, ApiError>)>>>;
 
 /// Passes pictures on.
 pub(super) struct Relay {
-    client: Client,
+    /// Streams have a number of exchanges of their own, for they do not end.
+    streaming: Client,
+    fetching: Client,
     places: Places,
     streams: stream::Streams,
     snapshots: Mutex<HashMap<String, Kept>>,
@@ -62,11 +67,11 @@ pub(super) struct Relay {
 }
 
 impl Relay {
-    /// `client` is asked for both kinds; streams have a number of exchanges of their own, for they do not end.
+    /// `client` is asked for both kinds.
     pub(super) fn new(client: &Client, places: Places, tasks: TaskTracker, stop: CancellationToken) -> Self {
         // One more, so that a camera that is about to be left does not keep the next one waiting.
-        let client = client.lane(MAX_STREAMS + 1);
-        Self { client, places, streams: stream::Streams::default(), snapshots: Mutex::default(), tasks, stop }
+        let (streaming, fetching) = (client.lane(MAX_STREAMS + 1), client.lane(MAX_FETCHED));
+        Self { streaming, fetching, places, streams: stream::Streams::default(), snapshots: Mutex::default(), tasks, stop }
     }
 
     /// Joins the viewers of an address.
@@ -83,8 +88,8 @@ impl Relay {
         Ok(Box::pin(unfold((viewer, None), |(mut viewer, mut shown): (watch::Receiver<Seen>, Option<Arc<Picture>>)| async move {
             loop {
                 viewer.changed().await.ok()?;
-                let picture = viewer.borrow_and_update().picture.clone()?;
-                // A fault alone shows nothing new.
+                // A fault shows nothing new; the camera is asked again.
+                let Some(picture) = viewer.borrow_and_update().picture.clone() else { continue };
                 if shown.as_ref().is_none_or(|shown| !Arc::ptr_eq(shown, &picture)) {
                     shown = Some(picture.clone());
                     return Some((picture, (viewer, shown)));
@@ -108,31 +113,35 @@ impl Relay {
         let (sender, receiver) = watch::channel(Seen::default());
         let sender = Arc::new(sender);
         streams.insert(url.clone(), sender.clone());
-        self.tasks.spawn(stream::follow(self.client.clone(), self.streams.clone(), url, sender, self.stop.clone()));
+        self.tasks.spawn(stream::follow(self.streaming.clone(), self.streams.clone(), url, sender, self.stop.clone()));
         Ok(receiver)
     }
 
     /// One picture from an address of single pictures.
     pub(super) async fn snapshot(self: Arc<Self>, address: String) -> Result<Arc<Picture>, ApiError> {
         let url = self.resolve(&address)?;
-        let kept = self.kept(&url);
-        let mut kept = kept.lock().await;
-        if let Some((taken, picture)) = &*kept
+        let kept = self.kept(&url)?;
+        let Ok(mut kept) = timeout(SNAPSHOT_TIMEOUT, kept.lock()).await else { return Err(unavailable("others wait for it, too")) };
+        if let Some((taken, result)) = &*kept
             && taken.elapsed() < SNAPSHOT_FRESH
         {
-            return Ok(picture.clone());
+            return result.clone();
         }
-        let request = Request::get(&url).map_err(|error| unavailable(&error.to_string()))?;
+        let result = self.fetch(&url).await;
+        *kept = Some((Instant::now(), result.clone()));
+        result
+    }
+
+    async fn fetch(&self, url: &str) -> Result<Arc<Picture>, ApiError> {
+        let request = Request::get(url).map_err(|error| unavailable(&error.to_string()))?;
         let request = request.timeout(SNAPSHOT_TIMEOUT).max_body(MAX_PICTURE).reach(Reach::NotOurselves);
-        let answer = self.client.send(request).await.map_err(|error| unavailable(&error.to_string()))?;
+        let answer = self.fetching.send(request).await.map_err(|error| unavailable(&error.to_string()))?;
         if !answer.is_success() {
             return Err(unavailable(&format!("it answers with status {}", answer.status)));
         }
         let media_type = answer.header(&outbound::header::CONTENT_TYPE).and_then(frames::picture_type);
         let media_type = media_type.ok_or_else(|| unavailable("what it answers is no picture"))?;
-        let picture = Arc::new(Picture { media_type, data: answer.body });
-        *kept = Some((Instant::now(), picture.clone()));
-        Ok(picture)
+        Ok(Arc::new(Picture { media_type, data: answer.body }))
     }
 
     /// The newest picture of a stream, for cameras that have nothing else.
@@ -141,17 +150,18 @@ impl Relay {
         futures_util::StreamExt::next(&mut pictures).await.ok_or_else(|| unavailable("it has ended"))
     }
 
-    fn kept(&self, url: &str) -> Kept {
+    fn kept(&self, url: &str) -> Result<Kept, ApiError> {
+        let is_fresh = |kept: &Kept| match kept.try_lock() {
+            Ok(kept) => kept.as_ref().is_some_and(|(taken, _)| taken.elapsed() < SNAPSHOT_FRESH),
+            // Somebody fetches it right now.
+            Err(_) => true,
+        };
         let mut snapshots = self.snapshots.lock();
-        if snapshots.len() >= MAX_REMEMBERED {
-            let is_fresh = |kept: &Kept| match kept.try_lock() {
-                Ok(kept) => kept.as_ref().is_some_and(|(taken, _)| taken.elapsed() < SNAPSHOT_FRESH),
-                // Somebody fetches it right now.
-                Err(_) => true,
-            };
-            snapshots.retain(|_, kept| is_fresh(kept));
+        snapshots.retain(|known, kept| known == url || is_fresh(kept));
+        if snapshots.len() >= MAX_REMEMBERED && !snapshots.contains_key(url) {
+            return Err(ApiError::new(ErrorKind::TooMany, format!("{MAX_REMEMBERED} webcams are asked for pictures already")));
         }
-        snapshots.entry(url.to_owned()).or_default().clone()
+        Ok(snapshots.entry(url.to_owned()).or_default().clone())
     }
 
     fn resolve(&self, address: &str) -> Result<String, ApiError> {

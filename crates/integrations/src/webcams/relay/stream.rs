@@ -8,7 +8,7 @@ use outbound::{Client, Reach, Request, Retry, header};
 use parking_lot::Mutex;
 use rpc::pictures::Picture;
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::frames::{self, Frames};
@@ -72,7 +72,7 @@ async fn pump(client: &Client, url: &str, sender: &watch::Sender<Seen>) {
         let fault = read(client, url, sender, &mut newest).await;
         tracing::debug!(fault, "a webcam's stream has ended");
         failures = if newest == before { failures + 1 } else { 1 };
-        sender.send_modify(|seen| seen.fault = Some(fault));
+        sender.send_replace(Seen { picture: None, fault: Some(fault) });
         if newest.elapsed() >= GIVE_UP {
             return;
         }
@@ -99,7 +99,9 @@ async fn read(client: &Client, url: &str, sender: &watch::Sender<Seen>, newest: 
     };
     let mut frames = Frames::new(&boundary);
     loop {
-        match timeout(SILENCE, answer.chunk()).await {
+        // A camera that only trickles must not hold its viewers for ever.
+        let until = (Instant::now() + SILENCE).min(*newest + GIVE_UP);
+        match timeout_at(until, answer.chunk()).await {
             Err(_) => return "nothing comes any more".to_owned(),
             Ok(Err(error)) => return error.to_string(),
             Ok(Ok(None)) => return "it has ended".to_owned(),

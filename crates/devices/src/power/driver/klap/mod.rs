@@ -90,7 +90,11 @@ impl Plug {
             return Ok(language);
         }
         let (answer, generation) = self.line.ask(&method("get_device_info", None)).await?;
-        let knows_methods = generation == Generation::Second && answer["result"].is_object();
+        let knows_methods = generation == Generation::Second && !answer["error_code"].is_null();
+        if knows_methods {
+            // A plug that has no time now says nothing of its language.
+            accepted(&answer["error_code"], "error_code")?;
+        }
         Ok(*self.language.insert(if knows_methods { Language::Methods } else { Language::Modules }))
     }
 
