@@ -156,6 +156,12 @@ impl Gate {
         self.origins.allows(origin) || (!self.origins.is_empty() && literal())
     }
 
+    /// True for a configured proxy.
+    #[must_use]
+    pub fn is_proxy(&self, peer: IpAddr) -> bool {
+        self.proxies.contains(peer.to_canonical())
+    }
+
     /// The client behind our proxies: the last forwarded address that is no proxy of ours, or `X-Real-Ip`. Where both are there they must agree:
     /// a proxy that sets one of them may pass on what the client wrote into the other.
     fn claimed_address(&self, facts: &Facts<'_>) -> Option<IpAddr> {

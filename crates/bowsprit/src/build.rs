@@ -274,6 +274,10 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     if settings.server.redirect_to_https && secure.is_none() {
         warnings.add("[server] redirect_to_https: there is no HTTPS to send anybody to");
     }
+    let site = settings.web.site(data.path()).unwrap_or_else(|fault| {
+        warnings.add(fault);
+        None
+    });
     let gateway = Arc::new(Gateway {
         dispatcher: Arc::new(Dispatcher { operations: Arc::new(operations), tasks: supervisor.tracker().clone() }),
         connections,
@@ -289,7 +293,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         },
         stop: supervisor.stop_token().clone(),
         page: settings.web.page(&route_prefix),
-        site: settings.web.site(),
+        site,
         description: discovery.as_ref().and_then(Discovery::description),
     });
     scripts.connect(&gateway.dispatcher);

@@ -21,7 +21,7 @@ pub fn discovery(
     let options = settings.discovery.as_ref()?;
     let started = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     let facts = Facts {
-        host: rustix::system::uname().nodename().to_string_lossy().into_owned(),
+        host: crate::host_name(),
         service: machine.own_unit(),
         uuid: installation.simple().to_string(),
         version: UPSTREAM_VERSION.to_owned(),

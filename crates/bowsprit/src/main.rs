@@ -30,6 +30,11 @@ use clap::Parser;
 
 use crate::cli::{Cli, Command};
 
+/// The name of this machine.
+pub(crate) fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let outcome = match cli.command {

@@ -80,6 +80,6 @@ fn subscribable(host: &FwHost) -> watch::Receiver<bool> {
 
 /// The name of this machine, as far as topics can have it.
 fn host_name() -> String {
-    let name = rustix::system::uname().nodename().to_string_lossy().replace(['+', '#', '/'], "_");
+    let name = crate::host_name().replace(['+', '#', '/'], "_");
     if name.is_empty() { NAMELESS.to_owned() } else { name }
 }

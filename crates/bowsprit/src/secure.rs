@@ -67,6 +67,6 @@ fn source(data: &DataFolder, options: &ServerOptions) -> Result<Option<Source>, 
 }
 
 fn self_made(folder: PathBuf) -> SelfMade {
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let host = crate::host_name();
     SelfMade { folder, host, names: outbound::own::addresses().iter().map(ToString::to_string).collect() }
 }

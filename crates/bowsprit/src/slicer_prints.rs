@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use files::{Files, PrintControl, Transfer};
+use files::{Files, PrintControl};
 use integrations::slicer_api::Prints;
 use protocol::ApiError;
 use rpc::Call;
-use rpc::transfer::{Boxed, FileTransfer};
+use rpc::transfer::Boxed;
 
 use crate::print_control::PrinterControl;
 
@@ -22,8 +22,8 @@ pub struct SlicerPrints {
 
 impl Prints for SlicerPrints {
     fn has(&self, filename: String) -> Boxed<'static, bool> {
-        let opened = Transfer(self.files.clone()).open(format!("gcodes/{filename}"));
-        Box::pin(async move { opened.await.is_ok() })
+        let files = self.files.clone();
+        Box::pin(async move { files.unchanged(vec![(filename, None, None)]).await.0 == [true] })
     }
 
     fn start(&self, filename: String, call: Arc<Call>) -> Boxed<'static, Result<(), ApiError>> {

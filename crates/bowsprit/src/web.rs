@@ -1,6 +1,6 @@
 //! What a browser gets: a front end from a folder, the built-in page, or a word of welcome.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use config::{OptionSet, Reader};
 use integrations::webcams::relay::Places;
@@ -8,6 +8,9 @@ use transport::http::{Page, Site};
 
 /// Where streamers usually listen.
 const STREAMERS: &[&str] = &["http://127.0.0.1:8080", "http://127.0.0.1:8081", "http://127.0.0.1:8082", "http://127.0.0.1:8083"];
+
+/// Folders of the data folder with what is not for everybody.
+const PRIVATE: &[&str] = &["config", "database", "backup", "certs", "comms", "logs"];
 
 config::options! {
     /// What browsers get. Without a folder that is the built-in page.
@@ -50,9 +53,18 @@ impl WebOptions {
         Places { streamers: self.webcam_streamers.clone(), base: self.webcam_base.clone() }
     }
 
-    /// The front end of the configured folder.
-    pub fn site(&self) -> Option<Site> {
-        self.root.clone().map(Site::new)
+    /// The front end of the configured folder; a sentence when serving it to everybody would give away what is kept here.
+    ///
+    /// # Errors
+    /// When the folder holds the data folder, or lies in a part of it that is not for everybody.
+    pub fn site(&self, data: &Path) -> Result<Option<Site>, String> {
+        let Some(root) = &self.root else { return Ok(None) };
+        let (real, data) = (root.canonicalize().unwrap_or_else(|_| root.clone()), data.canonicalize().unwrap_or_else(|_| data.to_owned()));
+        let is_private = data.starts_with(&real) || PRIVATE.iter().any(|name| real.starts_with(data.join(name)));
+        if is_private {
+            return Err(format!("[web] root: {} is not served, for what the server keeps would be open to everybody", root.display()));
+        }
+        Ok(Some(Site::new(root.clone())))
     }
 
     /// The built-in page, or what stands in its place.
@@ -69,6 +81,22 @@ impl WebOptions {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_server_keeps_is_not_served() {
+        let data = tempfile::tempdir().unwrap();
+        for folder in ["certs/inner", "config", "mainsail"] {
+            std::fs::create_dir_all(data.path().join(folder)).unwrap();
+        }
+        std::os::unix::fs::symlink(data.path(), data.path().join("link")).unwrap();
+        let site = |root: PathBuf| WebOptions { root: Some(root), ..WebOptions::default() }.site(data.path());
+        for root in ["", "certs/inner", "config", "link", "mainsail/.."] {
+            assert!(site(data.path().join(root)).is_err(), "{root}");
+        }
+        assert!(site(PathBuf::from("/")).is_err());
+        assert!(site(data.path().join("mainsail")).unwrap().is_some());
+        assert!(WebOptions::default().site(data.path()).unwrap().is_none());
+    }
 
     #[test]
     fn a_folder_that_cannot_be_read_is_named_with_its_line() {

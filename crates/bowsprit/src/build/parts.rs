@@ -107,7 +107,7 @@ pub fn slicer_api(settings: &Settings, host: &FwHost, files: &Arc<Files>, contro
 /// Users and keys; nobody until they are loaded.
 pub fn open_accounts(settings: &Settings, store: &Store, connections: &Arc<Connections>) -> Arc<Accounts> {
     let options = &settings.authorization;
-    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let host = crate::host_name();
     let options = access::Options {
         enable_api_key: options.enable_api_key,
         login_timeout: options.login_timeout,

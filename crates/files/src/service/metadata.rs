@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -56,7 +57,8 @@ impl<'a> Glance<'a> {
         }
         let found = fs::symlink_metadata(&entry).ok()?;
         // A link may lead out of the root.
-        self.unwatched |= found.is_symlink();
+        // Also behind another name of the same file.
+        self.unwatched |= found.is_symlink() || found.nlink() > 1;
         let found = if found.is_symlink() { fs::metadata(resolve(path)?.real).ok()? } else { found };
         found.is_file().then_some(found)
     }

@@ -32,6 +32,8 @@ impl Tree {
         let mask = WatchMask::CREATE
             | WatchMask::DELETE
             | WatchMask::MODIFY
+            // Only that somebody must look again: a time of modification may have been set.
+            | WatchMask::ATTRIB
             | WatchMask::MOVED_FROM
             | WatchMask::MOVED_TO
             | WatchMask::CLOSE_WRITE

@@ -66,6 +66,14 @@ impl Mdns {
     /// When the port cannot be had.
     pub(super) fn start(announcement: &Announcement, interfaces: &[IpAddr], port: u16) -> Result<Self, mdns_sd::Error> {
         let daemon = ServiceDaemon::new_with_port(port)?;
+        Self::tell(&daemon, announcement, interfaces).map(|names| Self { daemon: daemon.clone(), names }).inspect_err(|_| {
+            // Its thread does not end by itself.
+            let _ = daemon.shutdown();
+        })
+    }
+
+    /// The names of the services that are told.
+    fn tell(daemon: &ServiceDaemon, announcement: &Announcement, interfaces: &[IpAddr]) -> Result<Vec<String>, mdns_sd::Error> {
         if interfaces.is_empty() {
             daemon.disable_interface(vec![IfKind::LoopbackV4, IfKind::LoopbackV6])?;
         } else {
@@ -78,7 +86,7 @@ impl Mdns {
             names.push(info.get_fullname().to_owned());
             daemon.register(info)?;
         }
-        Ok(Self { daemon, names })
+        Ok(names)
     }
 
     /// Waits for `stop`, then says goodbye.

@@ -52,6 +52,14 @@ pub struct Facts {
     pub started: u32,
 }
 
+/// Bytes of one part of a host name.
+const MAX_LABEL: usize = 63;
+
+/// The first part of a host name: what stands before `.local`.
+fn label(name: &str) -> &str {
+    name.split('.').next().unwrap_or_default()
+}
+
 /// Discovery that is configured.
 #[derive(Debug)]
 pub struct Discovery {
@@ -66,13 +74,15 @@ impl DiscoveryOptions {
         let entry = reader.read::<Self>()?;
         let section = entry.section.clone();
         let options = entry.sound().ok()?;
-        match options.addresses() {
-            Ok(_) => Some(options),
-            Err(expected) => {
-                reader.reject(&section, "interfaces", expected);
-                None
-            }
+        if let Err(expected) = options.addresses() {
+            reader.reject(&section, "interfaces", expected);
+            return None;
         }
+        if options.mdns_hostname.as_deref().is_some_and(|name| !(1..=MAX_LABEL).contains(&label(name).len())) {
+            reader.reject(&section, "mdns_hostname", format!("expected a name of 1 to {MAX_LABEL} bytes without a dot"));
+            return None;
+        }
+        Some(options)
     }
 
     /// The addresses that `interfaces` names.
@@ -89,9 +99,9 @@ impl Discovery {
     /// Discovery with these options.
     #[must_use]
     pub fn new(options: &DiscoveryOptions, mut facts: Facts) -> Self {
-        if let Some(host) = &options.mdns_hostname {
-            facts.host = host.trim_end_matches(".local").to_owned();
-        }
+        let mut host = label(options.mdns_hostname.as_deref().unwrap_or(&facts.host)).to_owned();
+        host.truncate(host.floor_char_boundary(MAX_LABEL));
+        facts.host = host;
         // Who listens on one address only is found there and nowhere else.
         let interfaces = options.addresses().unwrap_or_default();
         let interfaces = if interfaces.is_empty() { facts.only.into_iter().collect() } else { interfaces };
@@ -117,11 +127,7 @@ impl Discovery {
         if !self.has_ssdp {
             return;
         }
-        let v4 = |address: &IpAddr| match address {
-            IpAddr::V4(address) => Some(*address),
-            IpAddr::V6(_) => None,
-        };
-        let fixed: Vec<Ipv4Addr> = self.interfaces.iter().filter_map(v4).collect();
+        let fixed: Vec<Ipv4Addr> = self.interfaces.iter().copied().filter_map(responder::as_v4).collect();
         let fixed = (!self.interfaces.is_empty()).then_some(fixed);
         match Responder::open(self.device(), port, self.facts.route_prefix.clone(), fixed) {
             Ok(responder) => {

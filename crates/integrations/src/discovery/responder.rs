@@ -59,6 +59,8 @@ impl Responder {
         socket.set_reuse_port(true)?;
         socket.set_nonblocking(true)?;
         socket.bind(&SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, GROUP.port()).into())?;
+        // Otherwise it hears what others on this machine have joined.
+        socket.set_multicast_all_v4(false)?;
         // Two hops, as section 1.1.2 recommends.
         socket.set_multicast_ttl_v4(2)?;
         Ok(Self { device, port, route_prefix, fixed, interfaces: Vec::new(), socket: UdpSocket::from_std(socket.into())? })
@@ -77,7 +79,8 @@ impl Responder {
             tokio::select! {
                 received = self.socket.recv_from(&mut datagram) => match received {
                     Ok((size, from)) => {
-                        if let Some(search) = ssdp::search(&datagram[..size]) && waiting.len() < MAX_WAITING {
+                        let search = ssdp::search(&datagram[..size]).filter(|search| is_near(from.ip()) && self.device.matches(&search.target));
+                        if let Some(search) = search && waiting.len() < MAX_WAITING {
                             let delay = below(search.delay);
                             waiting.push(Waiting { due: Instant::now() + delay, to: from, target: search.target });
                         }
@@ -110,6 +113,10 @@ impl Responder {
 
     async fn answer(&self, waiting: &Waiting, allowance: &mut Allowance, second: u64) {
         let Some(address) = own::address_towards(waiting.to) else { return };
+        let is_told_there = |fixed: &Vec<Ipv4Addr>| as_v4(address).is_some_and(|address| fixed.contains(&address));
+        if !self.fixed.as_ref().is_none_or(is_told_there) {
+            return;
+        }
         let answers = self.device.answers(&waiting.target, &self.location(address));
         if allowance.take(u32::try_from(answers.len()).unwrap_or(u32::MAX), second) {
             for answer in answers {
@@ -122,13 +129,19 @@ impl Responder {
     fn join_new(&mut self) -> Vec<Ipv4Addr> {
         let now = self.fixed.clone().unwrap_or_else(|| own::addresses().into_iter().filter_map(as_v4).collect());
         let new: Vec<Ipv4Addr> = now.iter().filter(|address| !self.interfaces.contains(address)).copied().collect();
-        for interface in &new {
-            if let Err(error) = self.socket.join_multicast_v4(*GROUP.ip(), *interface) {
-                tracing::debug!(%error, %interface, "questions cannot be heard on an interface");
+        let mut joined = Vec::new();
+        for interface in new {
+            match self.socket.join_multicast_v4(*GROUP.ip(), interface) {
+                // A second address of an interface is heard already.
+                Err(error) if error.kind() != io::ErrorKind::AddrInUse => {
+                    tracing::debug!(%error, %interface, "questions cannot be heard on an interface; tried again");
+                }
+                _ => joined.push(interface),
             }
         }
-        self.interfaces = now;
-        new
+        self.interfaces.retain(|interface| now.contains(interface));
+        self.interfaces.extend(&joined);
+        joined
     }
 
     async fn announce(&self, interfaces: &[Ipv4Addr]) {
@@ -153,7 +166,12 @@ impl Responder {
     }
 }
 
-fn as_v4(address: IpAddr) -> Option<Ipv4Addr> {
+/// Who asks from the local network. Answers are longer than questions and go where a datagram says that it came from.
+fn is_near(address: IpAddr) -> bool {
+    as_v4(address).is_some_and(|address| address.is_private() || address.is_link_local() || address.is_loopback())
+}
+
+pub(super) fn as_v4(address: IpAddr) -> Option<Ipv4Addr> {
     match address {
         IpAddr::V4(address) => Some(address),
         IpAddr::V6(_) => None,

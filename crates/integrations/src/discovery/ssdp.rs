@@ -65,6 +65,12 @@ impl Device {
         ]
     }
 
+    /// True when a question is for us.
+    #[must_use]
+    pub fn matches(&self, target: &str) -> bool {
+        target == "ssdp:all" || self.names().iter().any(|(name, _)| target == name)
+    }
+
     /// The answers to a question; none when it is not for us.
     #[must_use]
     pub fn answers(&self, target: &str, location: &str) -> Vec<String> {

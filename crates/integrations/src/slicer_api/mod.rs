@@ -67,8 +67,9 @@ impl SlicerApi {
 
     /// The file and how far it is, while there is a job.
     fn job(&self) -> Job {
-        let standing = self.standing();
-        let stats = self.host.print_stats().filter(|_| matches!(standing, Standing::Printing | Standing::Paused));
+        let stats = self.host.print_stats();
+        let standing = Standing::of(self.host.status().state, stats.as_ref().map(|job| job.state));
+        let stats = stats.filter(|_| matches!(standing, Standing::Printing | Standing::Paused));
         let progress = stats.as_ref().map(|stats| {
             let part = self.number("virtual_sdcard", "progress");
             Progress::new(part, self.number("virtual_sdcard", "file_position"), stats.print_duration)
@@ -95,7 +96,7 @@ impl SlicerApi {
                 Ok(()) => {}
                 // Nobody is there to tell of it, nor to run the others.
                 Err(error) if error.kind == ErrorKind::Unavailable => return Err(error),
-                Err(error) => tracing::info!(command, %error, "a command of a slicer failed"),
+                Err(error) => tracing::debug!(command = format!("{command:.80}"), %error, "a command of a slicer failed"),
             }
         }
         Ok(())

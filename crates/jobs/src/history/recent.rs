@@ -7,8 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use parking_lot::Mutex;
 use protocol::jobs::JobEntry;
 
-use super::entry::Known;
 use super::table::Filter;
+use crate::ports::FileStamp;
+
+/// Jobs beyond which a list is not kept.
+const MAX_KEPT_JOBS: usize = 200;
 
 /// Stored text, bytes, beyond which a list is not kept.
 const MAX_KEPT_BYTES: usize = 256 * 1024;
@@ -25,9 +28,19 @@ pub(crate) struct Kept {
     /// Writes before it was read.
     pub(crate) writes: usize,
     pub(crate) filter: Filter,
-    pub(crate) jobs: Arc<[Known]>,
-    /// The same with what was found of the files, and the mark of that look.
-    pub(crate) looked: Option<(u64, Arc<[JobEntry]>)>,
+    pub(crate) entries: Arc<[JobEntry]>,
+    /// The files of the entries as they were printed.
+    pub(crate) files: Arc<[FileStamp]>,
+    /// Of the last look at the files.
+    pub(crate) mark: Option<u64>,
+}
+
+impl Kept {
+    /// Short enough: somebody asked for no more than a page, and it is not heavy.
+    fn is_short(&self) -> bool {
+        let text = |job: &JobEntry| job.metadata.get().len() + job.auxiliary_data.get().len() + job.filename.len();
+        self.entries.len() <= MAX_KEPT_JOBS && self.entries.iter().map(text).sum::<usize>() <= MAX_KEPT_BYTES
+    }
 }
 
 /// Counts a write when it is dropped. It travels with the result of the write, which is dropped after the commit whoever still waits for it.
@@ -57,9 +70,9 @@ impl Recent {
         kept.as_ref().filter(|kept| kept.writes == self.writes() && kept.filter == *filter).cloned()
     }
 
-    /// Keeps a list, unless it is long.
+    /// Keeps a list, unless it is long or was not meant to be short.
     pub(crate) fn keep(&self, list: Kept) {
-        if list.jobs.iter().map(Known::bytes).sum::<usize>() <= MAX_KEPT_BYTES {
+        if list.filter.limit.is_some() && list.is_short() {
             *self.kept.lock() = Some(list);
         }
     }
@@ -74,7 +87,7 @@ mod tests {
     }
 
     fn list(writes: usize) -> Kept {
-        Kept { writes, filter: newest(50), jobs: Arc::new([]), looked: None }
+        Kept { writes, filter: newest(50), entries: Arc::new([]), files: Arc::new([]), mark: None }
     }
 
     #[test]

@@ -17,13 +17,13 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::auxiliary::{Auxiliary, AuxiliaryTotal};
-use super::entry::{self, Known};
+use super::entry;
 use super::recent::{Kept, Recent};
 use super::record::{parse_id, wire_id};
 use super::table::{self, Filter};
 use super::totals::{self, Totals};
 use super::worker::{self, Input};
-use crate::ports::JobFiles;
+use crate::ports::{FileStamp, JobFiles, Looked};
 use crate::state::JobEvent;
 
 /// What the firmware host told and the history has not written yet; beyond that, the printer is looked at anew.
@@ -144,31 +144,31 @@ impl History {
     /// Jobs that fit.
     pub(crate) async fn list(&self, filter: Filter) -> Result<Arc<[JobEntry]>, ApiError> {
         let writes = self.recent.writes();
-        let (jobs, looked) = match self.recent.get(&filter) {
-            Some(Kept { jobs, looked, .. }) => (jobs, looked),
-            None => (self.read_list(&filter).await?, None),
+        let (entries, files) = match self.recent.get(&filter) {
+            Some(kept) if kept.mark.is_some_and(|mark| self.files.is_current(mark)) => return Ok(kept.entries),
+            Some(kept) => (kept.entries.to_vec(), kept.files.to_vec()),
+            None => self.read_list(&filter).await?,
         };
-        if let Some((_, entries)) = looked.filter(|(mark, _)| self.files.is_current(*mark)) {
-            return Ok(entries);
-        }
-        let (entries, mark) = entry::entries(&*self.files, &jobs).await;
-        self.recent.keep(Kept { writes, filter, jobs, looked: mark.map(|mark| (mark, entries.clone())) });
+        let Looked { unchanged, mark } = self.files.unchanged(files.clone()).await;
+        let entries = entry::with_files(entries, unchanged);
+        self.recent.keep(Kept { writes, filter, entries: entries.clone(), files: files.into(), mark });
         Ok(entries)
     }
 
-    async fn read_list(&self, filter: &Filter) -> Result<Arc<[Known]>, ApiError> {
+    /// Records as the database has them, with the files as they were printed.
+    async fn read_list(&self, filter: &Filter) -> Result<(Vec<JobEntry>, Vec<FileStamp>), ApiError> {
         let wanted = filter.clone();
         let mut bytes = 0;
         let jobs = self.store.read(move |conn| {
-            let mut jobs: Vec<Known> = Vec::new();
+            let mut jobs = (Vec::new(), Vec::new());
             table::list(conn, &wanted, |record| {
                 bytes += record.metadata.len() + record.auxiliary.len();
-                jobs.push(record.into());
+                jobs.extend([entry::of(record)]);
                 if bytes > MAX_LIST_BYTES { Err(StoreError::TooLarge(too_many())) } else { Ok(()) }
             })?;
             Ok(jobs)
         });
-        Ok(jobs.await.map_err(to_api)?.into())
+        jobs.await.map_err(to_api)
     }
 
     /// One job.

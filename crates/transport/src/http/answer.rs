@@ -53,6 +53,14 @@ pub(super) fn redirect(to: &str) -> Response {
     response
 }
 
+/// Leads to another address for this time only: whoever remembered it would find nobody there after a certificate is lost.
+pub(super) fn elsewhere(to: &str) -> Response {
+    let mut response = redirect(to);
+    *response.status_mut() = StatusCode::TEMPORARY_REDIRECT;
+    response.headers_mut().insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
 /// Text of the given type.
 pub(super) fn text(status: StatusCode, content_type: &'static str, body: impl Into<Bytes>) -> Response {
     let mut response = Response::new(Body::Whole(Some(body.into())));

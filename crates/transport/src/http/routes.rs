@@ -58,9 +58,10 @@ struct Head<'a> {
 /// Answers one request; never fails.
 pub(super) async fn handle(gateway: Arc<Gateway>, arrival: Arrival, request: Request) -> Response {
     if let Some(port) = gateway.settings.https_instead
+        && !gateway.gate.is_proxy(arrival.peer)
         && let Some(secured) = secured(arrival, port, &request)
     {
-        return answer::redirect(&secured);
+        return answer::elsewhere(&secured);
     }
     let admission = gateway.admit(arrival.peer, request.headers(), request.uri().query().unwrap_or(""));
     let origin = request.headers().get(header::ORIGIN).filter(|_| admission.cors_allowed).cloned();
@@ -299,9 +300,12 @@ fn base_url(gateway: &Gateway, head: &Head<'_>) -> String {
     if prefix.is_empty() { format!("{scheme}://{host}") } else { format!("{scheme}://{host}/{prefix}") }
 }
 
-/// The secured address of a request that came unsecured from another machine. Programs on this one, proxies among them, stay as they are.
+/// The secured address of a request that came unsecured from another machine. Programs on this one stay as they are, and so does what cannot follow:
+/// a browser's question whether it may ask, and programs of UPnP, which would not accept a certificate of our own making.
 fn secured(arrival: Arrival, port: u16, request: &http::Request<impl Sized>) -> Option<String> {
-    if arrival.is_secure || arrival.peer.to_canonical().is_loopback() {
+    let stays =
+        arrival.peer.to_canonical().is_loopback() || request.method() == Method::OPTIONS || request.uri().path().ends_with(DESCRIPTION);
+    if arrival.is_secure || stays {
         return None;
     }
     let authority: http::uri::Authority = request.headers().get(header::HOST)?.to_str().ok()?.parse().ok()?;
