@@ -77,9 +77,22 @@ impl DataFolder {
         self.path.join("certs")
     }
 
-    /// Certificate and key in their usual place, if both are there.
-    pub fn certificate(&self) -> Option<(PathBuf, PathBuf)> {
-        Some((either(&self.certificates(), CERTIFICATE_FILE)?, either(&self.certificates(), KEY_FILE)?))
+    /// Certificate and key in their usual place: the first pair that is whole. A half before it is not used, with a sentence for the owner.
+    pub fn certificate(&self) -> (Option<(PathBuf, PathBuf)>, Vec<String>) {
+        let folder = self.certificates();
+        let mut halves = Vec::new();
+        let not_used =
+            |half: &Path, part, other: &Path| format!("{} is not used: its {part} {} is missing", half.display(), other.display());
+        for (certificate, key) in [(CERTIFICATE_FILE.neutral, KEY_FILE.neutral), (CERTIFICATE_FILE.upstream, KEY_FILE.upstream)] {
+            let (certificate, key) = (folder.join(certificate), folder.join(key));
+            match (certificate.is_file(), key.is_file()) {
+                (true, true) => return (Some((certificate, key)), halves),
+                (true, false) => halves.push(not_used(&certificate, "key", &key)),
+                (false, true) => halves.push(not_used(&key, "certificate", &certificate)),
+                (false, false) => {}
+            }
+        }
+        (None, halves)
     }
 
     /// The database file.
@@ -180,6 +193,29 @@ mod tests {
         fs::write(data.path().join(".moonraker.uuid"), "0123456789abcdef0123456789abcdef\n").unwrap();
         assert_eq!(data.identity().unwrap().simple().to_string(), "0123456789abcdef0123456789abcdef");
         assert!(!data.path().join(".core.uuid").exists());
+    }
+
+    #[test]
+    fn certificates_are_taken_in_pairs() {
+        let (_keep, data) = folder();
+        let found = |names: &[&str]| {
+            fs::remove_dir_all(data.certificates()).unwrap();
+            fs::create_dir(data.certificates()).unwrap();
+            names.iter().for_each(|name| fs::write(data.certificates().join(name), "").unwrap());
+            let name = |path: PathBuf| path.file_name().unwrap().to_str().unwrap().to_owned();
+            let (pair, halves) = data.certificate();
+            (pair.map(|(certificate, key)| [name(certificate), name(key)]), halves)
+        };
+        let is = |pair: [&str; 2]| Some(pair.map(str::to_owned));
+        assert_eq!(found(&[]), (None, vec![]));
+        assert_eq!(found(&["moonraker.cert", "moonraker.key"]), (is(["moonraker.cert", "moonraker.key"]), vec![]));
+        assert_eq!(found(&["core.cert", "core.key", "moonraker.cert"]), (is(["core.cert", "core.key"]), vec![]));
+        let (pair, halves) = found(&["core.key", "moonraker.cert", "moonraker.key"]);
+        assert_eq!(pair, is(["moonraker.cert", "moonraker.key"]));
+        assert!(halves.len() == 1 && halves[0].contains("core.key is not used: its certificate"), "{halves:?}");
+        let (pair, halves) = found(&["core.cert", "moonraker.key"]);
+        assert_eq!((pair, halves.len()), (None, 2), "halves of two pairs are none");
+        assert!(halves[0].contains("core.cert is not used: its key") && halves[0].ends_with("core.key is missing"), "{halves:?}");
     }
 
     #[test]

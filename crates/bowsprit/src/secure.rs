@@ -23,7 +23,7 @@ pub struct Secure {
 impl Secure {
     /// Opens the port if there is a certificate. Whatever is in the way is a warning: HTTP goes on.
     pub fn open(data: &DataFolder, options: &ServerOptions, warnings: &Warnings) -> Option<Self> {
-        let source = match source(data, options) {
+        let source = match source(data, options, warnings) {
             Ok(source) => source?,
             Err(warning) => {
                 warnings.add(format!("{warning}; there is no HTTPS"));
@@ -53,14 +53,16 @@ impl Secure {
 }
 
 /// The files that were named, those in their usual place, a certificate of our own making, or none.
-fn source(data: &DataFolder, options: &ServerOptions) -> Result<Option<Source>, String> {
+fn source(data: &DataFolder, options: &ServerOptions, warnings: &Warnings) -> Result<Option<Source>, String> {
     match (&options.ssl_certificate_path, &options.ssl_key_path) {
         (Some(certificate), Some(key)) => return Ok(Some(Source::Files { certificate: certificate.clone(), key: key.clone() })),
         (Some(_), None) => return Err("[server] ssl_key_path is missing beside ssl_certificate_path".to_owned()),
         (None, Some(_)) => return Err("[server] ssl_certificate_path is missing beside ssl_key_path".to_owned()),
         (None, None) => {}
     }
-    if let Some((certificate, key)) = data.certificate() {
+    let (pair, halves) = data.certificate();
+    halves.into_iter().for_each(|half| warnings.add(half));
+    if let Some((certificate, key)) = pair {
         return Ok(Some(Source::Files { certificate, key }));
     }
     Ok(options.self_made_certificate.then(|| Source::SelfMade(self_made(data.certificates()))))

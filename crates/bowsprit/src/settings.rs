@@ -44,9 +44,9 @@ config::options! {
         port: u16 { min 1 } = 7125,
         /// HTTPS port; it is opened when there is a certificate.
         ssl_port: u16 { min 1 } = 7130,
-        /// Certificate for HTTPS in PEM, with those between it and a known authority. Unset: `certs/core.cert` or `certs/moonraker.cert` in the data folder, if it is there.
+        /// Certificate for HTTPS in PEM, with those between it and a known authority. Unset: `certs/core.cert` with `certs/core.key` in the data folder, or `certs/moonraker.cert` with `certs/moonraker.key`, where both files are there.
         ssl_certificate_path: Option<PathBuf> = None,
-        /// Its key in PEM, without a password. Unset: `certs/core.key` or `certs/moonraker.key`.
+        /// Its key in PEM, without a password. Given together with the certificate or not at all.
         ssl_key_path: Option<PathBuf> = None,
         /// Whether a certificate is made where there is none. Browsers warn about it once; its fingerprint is in the log.
         self_made_certificate: bool = false,

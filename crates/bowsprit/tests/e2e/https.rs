@@ -142,6 +142,22 @@ async fn faults_are_named_and_http_goes_on() {
 }
 
 #[tokio::test]
+async fn half_a_pair_is_a_warning_beside_the_certificate_of_our_own_making() {
+    let port = free_port();
+    let prepare = |folder: &Path| {
+        write_certificate(&folder.join("certs/core.cert"), &folder.join("certs/moonraker.key"));
+    };
+    let options = format!("ssl_port: {port}\nself_made_certificate: yes");
+    let server = TestServer::builder().without_printer().config(&options).prepare(prepare).start().await;
+    let warnings = server.info().await["warnings"].to_string();
+    assert!(
+        warnings.contains("core.cert is not used: its key") && warnings.contains("moonraker.key is not used: its certificate"),
+        "{warnings}"
+    );
+    assert!(info(connect(port, &server.path("certs/self-made.cert")).await.unwrap()).await.starts_with("HTTP/1.1 200 OK"));
+}
+
+#[tokio::test]
 async fn peers_that_speak_something_else_hold_nobody_up() {
     let port = free_port();
     let options = format!("ssl_port: {port}\nself_made_certificate: yes");
