@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use arc_swap::ArcSwap;
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use parking_lot::Mutex;
 use rustls::ServerConfig;
 use tokio::net::TcpStream;
@@ -25,6 +25,9 @@ pub const LOOK_INTERVAL: Duration = Duration::from_secs(5);
 
 /// Pause between two looks whether a certificate of ours is about to end.
 const RENEWAL_INTERVAL: Duration = Duration::from_secs(3600);
+
+/// The clock was set when it is so far from where the time that passed would have brought it. Within an hour it is never trimmed by as much.
+const CLOCK_TOLERANCE: Duration = Duration::from_secs(60);
 
 /// When and how large the two files are.
 type Stamp = [Option<(SystemTime, u64)>; 2];
@@ -80,15 +83,15 @@ impl Acceptor {
 
     /// Follows changes of the files, and renews a certificate of our own making, until `stop`. Connections that are open keep what they have.
     pub async fn keep(self: Arc<Self>, stop: CancellationToken) {
-        let mut renewed = Instant::now();
+        let (mut judged, mut clock) = (Instant::now(), Timestamp::now());
         loop {
             tokio::select! {
                 () = sleep(LOOK_INTERVAL) => {}
                 () = stop.cancelled() => return,
             }
-            let renews = renewed.elapsed() >= RENEWAL_INTERVAL;
+            let renews = is_due(judged.elapsed(), Timestamp::now().duration_since(clock));
             if renews {
-                renewed = Instant::now();
+                (judged, clock) = (Instant::now(), Timestamp::now());
             }
             let this = self.clone();
             if spawn_blocking(move || this.look(renews)).await.is_err() {
@@ -119,6 +122,13 @@ impl Acceptor {
             }
         }
     }
+}
+
+/// Whether a certificate of ours is to be judged again, when so much time has passed since the last look and the clock went on so much.
+/// Boards without a clock of their own begin in the past, and learn the date some time after the start.
+fn is_due(elapsed: Duration, clock: SignedDuration) -> bool {
+    let passed = SignedDuration::try_from(elapsed).unwrap_or(SignedDuration::MAX);
+    elapsed >= RENEWAL_INTERVAL || clock.saturating_sub(passed).unsigned_abs() > CLOCK_TOLERANCE
 }
 
 impl Source {
@@ -173,6 +183,16 @@ mod tests {
         let now = acceptor.fingerprint();
         acceptor.look(false);
         assert_eq!(acceptor.fingerprint(), now);
+    }
+
+    #[test]
+    fn a_clock_that_is_set_is_a_reason_to_look() {
+        let is_due = |elapsed: u64, clock: i64| is_due(Duration::from_secs(elapsed), SignedDuration::from_secs(clock));
+        assert!(!is_due(5, 5) && !is_due(3599, 3599) && is_due(3600, 3600));
+        assert!(is_due(5, 56 * 365 * 86400), "the date was learnt");
+        assert!(is_due(5, -3600), "it ran ahead");
+        assert!(!is_due(1800, 1801) && !is_due(1800, 1799), "it is trimmed");
+        assert!(is_due(5, i64::MIN) && is_due(5, i64::MAX));
     }
 
     #[test]

@@ -22,8 +22,8 @@ pub const LIFE_TIME: Duration = Duration::from_secs(820 * 24 * 3600);
 /// How long before its end it is made anew.
 pub const RENEW_BEFORE: Duration = Duration::from_secs(60 * 24 * 3600);
 
-/// First day of every certificate: boards without a clock start in the past.
-const FIRST_DAY: (i32, u8, u8) = (2020, 1, 1);
+/// First day of every certificate, 2020-01-01: boards without a clock start in the past.
+const FIRST_DAY: Timestamp = Timestamp::constant(1_577_836_800, 0);
 
 /// Names and addresses in one certificate.
 const MAX_NAMES: usize = 32;
@@ -75,7 +75,8 @@ impl SelfMade {
                 key
             }
         };
-        let until = now + LIFE_TIME;
+        // With a clock that was never set it would end before its first day.
+        let until = now.max(FIRST_DAY) + LIFE_TIME;
         let certificate = self.params(until).and_then(|params| params.self_signed(&key)).map_err(make)?;
         let text = format!(
             "Made by Bowsprit; remove it and restart to have it made anew.\n{HOST}{}\n{UNTIL}{until}\n{}",
@@ -109,11 +110,12 @@ impl SelfMade {
         params.distinguished_name.push(DnType::CommonName, self.host.clone());
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
         params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-        let (year, month, day) = FIRST_DAY;
-        params.not_before = rcgen::date_time_ymd(year, month, day);
-        let end = until.to_zoned(TimeZone::UTC).date();
-        let small = |number: i8| u8::try_from(number).unwrap_or(1);
-        params.not_after = rcgen::date_time_ymd(i32::from(end.year()), small(end.month()), small(end.day()));
+        let day = |time: Timestamp| {
+            let date = time.to_zoned(TimeZone::UTC).date();
+            let small = |number: i8| u8::try_from(number).unwrap_or(1);
+            rcgen::date_time_ymd(i32::from(date.year()), small(date.month()), small(date.day()))
+        };
+        (params.not_before, params.not_after) = (day(FIRST_DAY), day(until));
         Ok(params)
     }
 
@@ -191,6 +193,21 @@ mod tests {
         renamed.prepare(now() + LIFE_TIME).unwrap();
         assert_ne!(files().1, second, "another name");
         assert!(Identity::read(&made.certificate(), &made.key()).is_ok());
+    }
+
+    #[test]
+    fn one_that_was_made_before_the_clock_was_set_is_replaced() {
+        let (_keep, made) = bench();
+        made.prepare("1970-01-01T00:00:10Z".parse().unwrap()).unwrap();
+        let first = fs::read_to_string(made.certificate()).unwrap();
+        let until = first.lines().find_map(|line| line.strip_prefix(UNTIL)).unwrap();
+        assert_eq!(until.parse::<Timestamp>().unwrap(), FIRST_DAY + LIFE_TIME, "not before its first day");
+        assert_eq!(FIRST_DAY.to_string(), "2020-01-01T00:00:00Z");
+        made.prepare(now()).unwrap();
+        let second = fs::read(made.certificate()).unwrap();
+        assert_ne!(second, first.into_bytes());
+        made.prepare("1970-01-01T00:00:10Z".parse().unwrap()).unwrap();
+        assert_eq!(fs::read(made.certificate()).unwrap(), second, "the next start without a clock keeps what holds");
     }
 
     #[test]
