@@ -17,8 +17,12 @@ pub const MAX_HEADERS: usize = 100;
 /// HTTP connections open at once, websockets included.
 pub const MAX_TCP_CONNECTIONS: usize = 2048;
 
-/// The same for connections by TLS, which hold more memory each.
-pub const MAX_TLS_CONNECTIONS: usize = 512;
+/// Connections by TLS that may be open at once beside all websockets that the owner allows. They hold more memory each than others.
+pub const MAX_TLS_BESIDE_WEBSOCKETS: usize = 128;
+
+/// Connections of one port that may be on their way: not secured yet, or without a place. The oldest one gives way to the next, so that nobody
+/// keeps others out by connecting and staying silent. More than the clients that usually come back at the same moment after a restart.
+pub const MAX_ARRIVING: usize = 512;
 
 /// A head must arrive within this time; an idle kept-alive connection is closed after it.
 pub const HEAD_TIMEOUT: Duration = Duration::from_secs(75);

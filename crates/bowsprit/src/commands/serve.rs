@@ -8,6 +8,7 @@ use parking_lot::Mutex;
 use protocol::version::CORE_VERSION;
 use runtime::shutdown::{FORCED_EXIT_CODE, Signals};
 use runtime::{Ending, Lifecycle, LogOptions, Verbosity};
+use rustix::process::{Resource, getrlimit, setrlimit};
 
 use crate::build::{self, Environment};
 use crate::cli::ServeArgs;
@@ -18,6 +19,9 @@ const ANSWER_FIRST: Duration = Duration::from_millis(100);
 
 /// Time for the last log lines when the process is interrupted twice.
 const LAST_LINES: Duration = Duration::from_secs(1);
+
+/// Files and connections that may be open at once: what the limits of the edge add up to, and room for the rest. Systems often begin with 1024.
+const OPEN_FILES: u64 = 8192;
 
 /// Runs until a signal.
 ///
@@ -34,6 +38,7 @@ pub fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         (true, true) => Verbosity::Debug,
     };
     let logging = runtime::log::init(&LogOptions { file: log_file, json: args.structured_logging, verbosity });
+    allow_open_files();
     tracing::info!(version = CORE_VERSION, data = %data.path().display(), "starting");
     let lifecycle = Lifecycle::new();
     let environment = Environment {
@@ -58,6 +63,18 @@ pub fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
             ExitCode::FAILURE
         }
     })
+}
+
+/// Allows ourselves [`OPEN_FILES`], or as many as the system lets us have.
+fn allow_open_files() {
+    let mut limit = getrlimit(Resource::Nofile);
+    let wanted = limit.maximum.map_or(OPEN_FILES, |most| most.min(OPEN_FILES));
+    if limit.current.is_some_and(|current| current < wanted) {
+        limit.current = Some(wanted);
+        if let Err(error) = setrlimit(Resource::Nofile, limit) {
+            tracing::warn!(%error, wanted, "no more files may be open at once than at the start");
+        }
+    }
 }
 
 /// Lets signals end the process: the first one in order, a second interrupt at once.

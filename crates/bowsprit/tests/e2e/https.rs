@@ -163,7 +163,8 @@ async fn peers_that_speak_something_else_hold_nobody_up() {
     let options = format!("ssl_port: {port}\nself_made_certificate: yes");
     let server = TestServer::builder().without_printer().config(&options).start().await;
     let mut silent = Vec::new();
-    for _ in 0..50 {
+    // More than may be on their way.
+    for _ in 0..600 {
         silent.push(TcpStream::connect(("127.0.0.1", port)).await.unwrap());
     }
     let mut plain = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
@@ -173,4 +174,21 @@ async fn peers_that_speak_something_else_hold_nobody_up() {
     assert!(!rest.starts_with(b"HTTP"), "no answer without TLS");
     assert!(info(connect(port, &server.path("certs/self-made.cert")).await.unwrap()).await.starts_with("HTTP/1.1 200 OK"));
     drop(silent);
+}
+
+#[tokio::test]
+async fn as_many_connect_as_websockets_are_allowed() {
+    let port = free_port();
+    let options = format!("ssl_port: {port}\nself_made_certificate: yes\nmax_websocket_connections: 600");
+    // It also allows itself as many open files.
+    let few_files = |_: &Path| ["prlimit", "--nofile=256:8192"].map(str::to_owned).to_vec();
+    let server = TestServer::builder().without_printer().config(&options).under(few_files).start().await;
+    let certificate = server.path("certs/self-made.cert");
+    let mut open = Vec::new();
+    for _ in 0..60 {
+        open.extend(futures_util::future::join_all((0..10).map(|_| connect(port, &certificate))).await);
+    }
+    assert!(open.iter().all(Result::is_ok));
+    assert!(info(open.pop().unwrap().unwrap()).await.starts_with("HTTP/1.1 200 OK"));
+    assert!(info(connect(port, &certificate).await.unwrap()).await.starts_with("HTTP/1.1 200 OK"));
 }

@@ -1,5 +1,6 @@
 //! Accepting TCP connections and serving HTTP/1 on each.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
@@ -12,10 +13,13 @@ use hyper_util::rt::{TokioIo, TokioTimer};
 use tls::Acceptor;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
 
 use super::routes::{self, Arrival};
 use crate::gateway::Gateway;
-use crate::limits::{HEAD_TIMEOUT, MAX_HEAD, MAX_HEADERS, MAX_TCP_CONNECTIONS, MAX_TLS_CONNECTIONS, STOP_GRACE, TCP_USER_TIMEOUT_MS};
+use crate::limits::{
+    HEAD_TIMEOUT, MAX_ARRIVING, MAX_HEAD, MAX_HEADERS, MAX_TCP_CONNECTIONS, MAX_TLS_BESIDE_WEBSOCKETS, STOP_GRACE, TCP_USER_TIMEOUT_MS,
+};
 use crate::wire::Wire;
 
 /// Connections that the kernel holds for us until we accept them.
@@ -48,27 +52,25 @@ pub fn bind(host: &str, port: u16) -> io::Result<TcpListener> {
 
 /// Serves until the gateway stops; with an acceptor, secured connections only.
 pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener, acceptor: Option<Arc<Acceptor>>) {
-    let slots = Arc::new(Semaphore::new(if acceptor.is_some() { MAX_TLS_CONNECTIONS } else { MAX_TCP_CONNECTIONS }));
+    let by_tls = gateway.settings.max_websockets + MAX_TLS_BESIDE_WEBSOCKETS;
+    let slots = Arc::new(Semaphore::new(if acceptor.is_some() { by_tls } else { MAX_TCP_CONNECTIONS }));
+    let mut arriving = Arriving(VecDeque::new());
     loop {
-        let Ok(slot) = slots.clone().acquire_owned().await else { return };
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = gateway.stop.cancelled() => return,
         };
         match accepted {
             Ok((stream, peer)) => {
-                let (gateway, acceptor) = (gateway.clone(), acceptor.clone());
+                let (gateway, acceptor, slots) = (gateway.clone(), acceptor.clone(), slots.clone());
+                let given_up = arriving.next(&gateway.stop);
                 gateway.dispatcher.tasks.clone().spawn(async move {
-                    let stop = gateway.stop.clone();
                     let is_secure = acceptor.is_some();
-                    let opened = tokio::select! {
-                        wire = open(stream, acceptor) => wire,
-                        () = stop.cancelled() => None,
-                    };
-                    if let Some(wire) = opened {
+                    let opening = async { Some((open(stream, acceptor).await?, slots.acquire_owned().await.ok()?)) };
+                    if let Some((wire, slot)) = given_up.run_until_cancelled(opening).await.flatten() {
                         connection(gateway, wire, Arrival { peer: peer.ip(), is_secure }).await;
+                        drop(slot);
                     }
-                    drop(slot);
                 });
             }
             Err(error) => {
@@ -76,6 +78,23 @@ pub async fn serve(gateway: Arc<Gateway>, listener: TcpListener, acceptor: Optio
                 tokio::time::sleep(ACCEPT_PAUSE).await;
             }
         }
+    }
+}
+
+/// The newest connections, of which those that are still on their way can be given up.
+struct Arriving(VecDeque<CancellationToken>);
+
+impl Arriving {
+    /// Takes one more, for which the oldest gives way; the token tells when this one has to, or all.
+    fn next(&mut self, stop: &CancellationToken) -> CancellationToken {
+        if self.0.len() == MAX_ARRIVING
+            && let Some(oldest) = self.0.pop_front()
+        {
+            oldest.cancel();
+        }
+        let given_up = stop.child_token();
+        self.0.push_back(given_up.clone());
+        given_up
     }
 }
 
@@ -117,5 +136,21 @@ async fn connection(gateway: Arc<Gateway>, wire: Wire, arrival: Arrival) {
             // One that has not sent its first request, as browsers open them in advance, would never end.
             let _ = tokio::time::timeout(STOP_GRACE, serving).await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_on_its_way_gives_way() {
+        let (stop, mut arriving) = (CancellationToken::new(), Arriving(VecDeque::new()));
+        let tokens: Vec<_> = (0..MAX_ARRIVING + 2).map(|_| arriving.next(&stop)).collect();
+        let given_up = || tokens.iter().take_while(|token| token.is_cancelled()).count();
+        assert_eq!(given_up(), 2);
+        assert!(!tokens[2].is_cancelled());
+        stop.cancel();
+        assert_eq!(given_up(), tokens.len());
     }
 }
