@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use rpc::{Access, Registry};
-use runtime::Secret;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use zeroize::Zeroizing;
 
 use crate::Machine;
 use crate::peripherals::{CanNode, SerialDevice, UsbDevice, VideoDevice};
 use crate::services::{Action, PowerAction};
+use crate::sudo::Password;
 use crate::system::SystemInfo;
 
 #[derive(Serialize, JsonSchema)]
@@ -34,7 +34,13 @@ struct SudoParams {
 #[derive(Deserialize, JsonSchema)]
 struct PasswordParams {
     /// Kept in memory only.
-    password: String,
+    #[serde(deserialize_with = "hidden")]
+    #[schemars(with = "String")]
+    password: Password,
+}
+
+fn hidden<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Password, D::Error> {
+    Ok(Zeroizing::new(String::deserialize(deserializer)?).into())
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -102,10 +108,8 @@ impl Machine {
             .op("machine.sudo.password")
             .post("/machine/sudo/password")
             .access(Access::Admin)
-            .doc("Gives the password for sudo until the next start, and does what has waited for it.")
-            .handle(self, |machine, call, params: PasswordParams| async move {
-                machine.set_sudo_password(&call, Secret::new(Zeroizing::new(params.password))).await
-            });
+            .doc("Gives the password for sudo until the next start. 409 while another one is tried.")
+            .handle(self, |machine, call, params: PasswordParams| async move { machine.set_sudo_password(&call, params.password).await });
     }
 
     fn register_services(self: &Arc<Self>, registry: &mut Registry) {

@@ -16,8 +16,8 @@ use zeroize::Zeroizing;
 use crate::peripherals::Peripherals;
 use crate::services::{Action, MachineOptions, PowerAction, Services};
 use crate::statistics::Statistics;
-use crate::sudo::requests::{Outcome, Requests, Task};
-use crate::sudo::{CONFIRMED, Password, Sudo, SudoInfo, SudoResponses, user_name};
+use crate::sudo::need::Need;
+use crate::sudo::{Password, Sudo, SudoInfo, SudoResponses, user_name};
 use crate::system::{System, SystemInfo, unit};
 use crate::{AlertBoard, Roots};
 
@@ -30,6 +30,10 @@ const REBOOT_MACRO: &str = "reboot_machine";
 
 /// What sudo is wanted for where services cannot be managed without it.
 const SUDO_FOR_SERVICES: &str = "The server needs it to start and stop services and to switch the machine off.";
+/// What starts every successful answer to a password.
+const CONFIRMED: &str = "Sudo password successfully set.";
+/// What follows when the password was needed.
+const SERVICES_MANAGED: &str = "Services can be managed.";
 
 /// Name of the firmware's service when it cannot be found out.
 const DEFAULT_FIRMWARE: &str = "klipper";
@@ -64,7 +68,7 @@ pub struct Machine {
     pub(crate) services: Arc<Services>,
     sudo: Arc<Sudo>,
     sudo_password: Mutex<Option<Password>>,
-    requests: Arc<Requests>,
+    need: Arc<Need>,
     pub(crate) peripherals: Peripherals,
     pub(crate) roots: Roots,
     system: System,
@@ -80,7 +84,7 @@ impl Machine {
         let sudo = Arc::new(Sudo::default());
         let peripherals = Peripherals::new(roots.clone(), &data);
         let statistics = Arc::new(Statistics::new(connections.clone(), roots.clone()));
-        let requests = Arc::new(Requests::new(connections.clone(), board));
+        let need = Arc::new(Need::new(connections.clone(), board));
         let sudo_password = options.sudo_password.take().map(|password| Zeroizing::new(password.expose().to_owned()).into());
         let (services, warning) = Services::new(options, &data, roots.clone(), connections, &sudo, restart);
         if let Some(warning) = warning {
@@ -88,7 +92,7 @@ impl Machine {
         }
         let system = System::new(roots.clone());
         let (services, sudo_password) = (Arc::new(services), Mutex::new(sudo_password));
-        Arc::new(Self { statistics, services, sudo, sudo_password, requests, peripherals, roots, system, host, warn })
+        Arc::new(Self { statistics, services, sudo, sudo_password, need, peripherals, roots, system, host, warn })
     }
 
     /// Begins to measure and to follow the services, and offers the machine to macros.
@@ -108,47 +112,39 @@ impl Machine {
 
     /// Says what this server may not do although it should.
     async fn check_rights(&self) {
+        let turn = self.sudo.turn().await;
         let password = self.sudo_password.lock().take();
         if let Some(password) = password
-            && let Some(fault) = self.sudo.begin_with(password).await
+            && let Some(fault) = self.sudo.begin_with(&turn, password).await
         {
             (self.warn)(fault);
         }
-        self.services.missing_rights().await.into_iter().for_each(|sentence| (self.warn)(sentence));
-        self.requests.show().await;
         if self.services.needs_sudo() && !self.sudo.works().await {
-            let sudo = self.sudo.clone();
-            let task: Task = Arc::new(move || {
-                let sudo = sudo.clone();
-                Box::pin(async move {
-                    let works = sudo.works().await;
-                    if works { Ok("Services can be managed.".to_owned()) } else { Err("Services still cannot be managed.".to_owned()) }
-                })
-            });
-            self.requests.add(SUDO_FOR_SERVICES, task).await;
+            self.need.ask(&turn, SUDO_FOR_SERVICES).await;
+        } else {
+            self.need.met(&turn).await;
         }
+        drop(turn);
+        self.services.missing_rights().await.into_iter().for_each(|sentence| (self.warn)(sentence));
     }
 
-    /// Who we are, what waits for sudo and, when asked, whether it works.
+    /// Who we are, what sudo is needed for and, when asked, whether it works.
     pub(crate) async fn sudo_info(&self, check: bool) -> SudoInfo {
         let sudo_access = if check { Some(self.sudo.works().await) } else { None };
-        let request_messages = self.requests.messages();
+        let request_messages = self.need.reasons();
         SudoInfo { sudo_access, linux_user: user_name(&self.roots), sudo_requested: !request_messages.is_empty(), request_messages }
     }
 
-    /// Keeps the password for sudo if it is the right one, and does what has waited for it.
+    /// Keeps the password for sudo if it is the right one; then nobody has to be asked for it any more.
     pub(crate) async fn set_sudo_password(&self, call: &Call, password: Password) -> ApiResult<SudoResponses> {
-        self.sudo.set_password(password).await?;
-        if self.requests.messages().is_empty() {
-            return Ok(SudoResponses { sudo_responses: vec![CONFIRMED.to_owned()], is_restarting: false });
+        let turn = self.sudo.turn_now()?;
+        self.sudo.set_password(&turn, password).await?;
+        let mut sudo_responses = vec![CONFIRMED.to_owned()];
+        if self.need.met(&turn).await {
+            sudo_responses.push(SERVICES_MANAGED.to_owned());
+            let need = self.need.clone();
+            call.after_answer(move || need.tell());
         }
-        let Outcome { responses, failures } = self.requests.carry_out().await;
-        let requests = self.requests.clone();
-        call.after_answer(move || requests.tell());
-        if !failures.is_empty() {
-            return Err(ApiError::internal(failures.join("\n")));
-        }
-        let sudo_responses = std::iter::once(CONFIRMED.to_owned()).chain(responses).collect();
         Ok(SudoResponses { sudo_responses, is_restarting: false })
     }
 

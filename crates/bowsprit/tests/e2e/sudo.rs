@@ -14,6 +14,7 @@ use crate::harness::{TestServer, wait};
 const SUDO: &str = r#"#!/bin/sh
 [ "$1" = -S ] || { echo 'sudo: a password is required' >&2; exit 1; }
 read -r given
+while [ -e "${0%/*}/slow" ]; do : > "${0%/*}/trying"; sleep 0.1; done
 [ "$given" = 'open sesame' ] || { echo 'sudo: 1 incorrect password attempt' >&2; exit 1; }
 while [ "$1" != -- ]; do shift; done
 shift
@@ -87,6 +88,29 @@ async fn people_are_asked_for_the_password_until_it_is_right() {
     ws.ok("machine.services.restart", json!({"service": "klipper"})).await;
     assert_eq!(std::fs::read_to_string(server.path("bin/calls")).unwrap(), "restart klipper.service\n");
     assert!(!server.stderr().contains("sesame") && !server.stderr().contains("barley"), "{}", server.stderr());
+}
+
+#[tokio::test]
+async fn one_password_is_tried_at_a_time() {
+    let Some(builder) = ordinary("") else { return };
+    let server = builder.start().await;
+    let info = || async { server.http().get("/machine/sudo/info").await.result() };
+    wait::until("the password is asked for", info, |info| info["sudo_requested"] == true).await;
+    std::fs::write(server.path("bin/slow"), "").unwrap();
+    let http = server.http();
+    let (right, wrong) = (json!({"password": "open sesame"}), json!({"password": "open barley"}));
+    let second = async {
+        wait::until("the first is tried", async || server.path("bin/trying").exists(), |tried| *tried).await;
+        let (status, message) = http.post_json("/machine/sudo/password", &wrong).await.error();
+        assert!(status == 409 && message.contains("Another password"), "{message}");
+        assert_eq!(info().await["sudo_requested"], true, "nothing is decided yet");
+        std::fs::remove_file(server.path("bin/slow")).unwrap();
+    };
+    let (answer, ()) = tokio::join!(http.post_json("/machine/sudo/password", &right), second);
+    assert_eq!(answer.result()["sudo_responses"].as_array().unwrap().len(), 2);
+    let (status, _) = http.post_json("/machine/sudo/password", &wrong).await.error();
+    let info = http.get("/machine/sudo/info?check_access=true").await.result();
+    assert_eq!((status, &info["sudo_access"], &info["sudo_requested"]), (400, &json!(true), &json!(false)), "a wrong one changes nothing");
 }
 
 #[tokio::test]

@@ -1,16 +1,16 @@
 //! Commands with the rights of root, by sudo.
 //!
-//! The password is kept in memory only, never logged, handed over on standard input and overwritten when it is forgotten. What waits for it
-//! stands in [`requests`].
+//! The password is kept in memory only, never logged, handed over on standard input and overwritten when it is forgotten. What it is needed for
+//! stands in [`need`].
 //! Source: document 1 *Host machine*, wire/1-core.md sections 4.5 and 8.11.
 
-pub(crate) mod requests;
+pub(crate) mod need;
 
 use std::time::Duration;
 
 use parking_lot::Mutex;
-use protocol::ApiError;
 use protocol::error::ApiResult;
+use protocol::{ApiError, ErrorKind};
 use runtime::Secret;
 use runtime::command::{Command, CommandError};
 use rustix::process::geteuid;
@@ -25,18 +25,17 @@ const CHECK_LIMIT: Duration = Duration::from_secs(10);
 /// Longest password in bytes.
 const MAX_PASSWORD: usize = 1024;
 
-/// What starts every successful answer to a password.
-pub(crate) const CONFIRMED: &str = "Sudo password successfully set.";
-
-/// A password. Overwritten when the last copy of it is dropped.
+/// A password. Every copy of it is overwritten when it is dropped.
 pub(crate) type Password = Secret<Zeroizing<String>>;
+
+/// Held while a password is tried and what is needed of it changes: two at the same time would be mixed up.
+pub(crate) type Turn<'a> = tokio::sync::MutexGuard<'a, ()>;
 
 /// Sudo, and the password for it.
 #[derive(Default)]
 pub(crate) struct Sudo {
     password: Mutex<Option<Password>>,
-    /// Takes turns: two passwords that are tried at the same time would be mixed up.
-    trying: tokio::sync::Mutex<()>,
+    turn: tokio::sync::Mutex<()>,
     program: Option<std::path::PathBuf>,
 }
 
@@ -53,7 +52,7 @@ pub(crate) struct SudoInfo {
 /// Result of `machine.sudo.password`.
 #[derive(Debug, Serialize, JsonSchema)]
 pub(crate) struct SudoResponses {
-    /// A confirmation, then what became of the requests that waited.
+    /// A confirmation, then what can be done with it that could not be done before.
     pub(crate) sudo_responses: Vec<String>,
     /// Always false: nothing here restarts the server for a password.
     pub(crate) is_restarting: bool,
@@ -74,10 +73,7 @@ impl Sudo {
         let sudo = Command::new(self.program.clone().unwrap_or_else(|| "sudo".into())).limit(limit);
         match password {
             // No prompt and no remembered login of another program: the given password counts.
-            Some(password) => {
-                let line = Secret::new(Zeroizing::new(format!("{}\n", password.expose().as_str())));
-                sudo.args(["-S", "-k", "-p", "", "--"]).args(arguments).input(line).text().await
-            }
+            Some(password) => sudo.args(["-S", "-k", "-p", "", "--"]).args(arguments).input(line(&password)).text().await,
             // Never waits for a password that nobody can type.
             None => sudo.args(["-n", "--"]).args(arguments).text().await,
         }
@@ -98,25 +94,46 @@ impl Sudo {
         self.works_with(password).await
     }
 
-    /// Tries the password of the configuration; gives what is wrong with it.
-    pub(crate) async fn begin_with(&self, password: Password) -> Option<String> {
-        self.set_password(password).await.err().map(|error| format!("[machine] sudo_password is not used: {}", error.message))
+    /// Waits until nobody tries a password.
+    pub(crate) async fn turn(&self) -> Turn<'_> {
+        self.turn.lock().await
     }
 
-    /// Keeps the password if it is the right one.
-    pub(crate) async fn set_password(&self, password: Password) -> ApiResult<()> {
+    /// The turn, for a client.
+    ///
+    /// # Errors
+    /// 409 while another password is tried.
+    pub(crate) fn turn_now(&self) -> ApiResult<Turn<'_>> {
+        let busy = "Another password for sudo is being tried: this one was not looked at, send it again when the other one is answered";
+        self.turn.try_lock().map_err(|_| ApiError::new(ErrorKind::Conflict, busy))
+    }
+
+    /// Tries the password of the configuration; gives what is wrong with it.
+    pub(crate) async fn begin_with(&self, turn: &Turn<'_>, password: Password) -> Option<String> {
+        self.set_password(turn, password).await.err().map(|error| format!("[machine] sudo_password is not used: {}", error.message))
+    }
+
+    /// Keeps the password if it is the right one. A wrong one changes nothing.
+    pub(crate) async fn set_password(&self, _turn: &Turn<'_>, password: Password) -> ApiResult<()> {
         let text = password.expose();
         if text.is_empty() || text.len() > MAX_PASSWORD || text.contains(['\n', '\0']) {
             return Err(ApiError::argument(format!("Invalid value for 'password': expected one line of at most {MAX_PASSWORD} bytes")));
         }
-        let _turn = self.trying.lock().await;
         if !self.works_with(Some(password.clone())).await {
-            *self.password.lock() = None;
             return Err(ApiError::bad_request("Invalid password, sudo access was denied"));
         }
         *self.password.lock() = Some(password);
         Ok(())
     }
+}
+
+/// The line in which sudo reads a password. It has its room from the start: a text that grows leaves its former place behind as it is.
+fn line(password: &Password) -> Secret<Zeroizing<String>> {
+    let password = password.expose();
+    let mut line = Zeroizing::new(String::with_capacity(password.len() + 1));
+    line.push_str(password);
+    line.push('\n');
+    Secret::new(line)
 }
 
 /// Name of the user that runs this process; the number when it has none.
@@ -157,24 +174,43 @@ mod tests {
     #[tokio::test]
     async fn only_the_right_password_is_kept() {
         let (folder, sudo) = fake();
+        let turn = sudo.turn().await;
         assert!(sudo.run(&["systemctl", "reboot"], CHECK_LIMIT).await.is_err());
-        assert_eq!(sudo.set_password(secret("wrong")).await.unwrap_err().kind.http_status(), 400);
+        assert_eq!(sudo.set_password(&turn, secret("wrong")).await.unwrap_err().kind.http_status(), 400);
         assert!(!sudo.works().await);
-        sudo.set_password(secret("open $(x)")).await.unwrap();
+        sudo.set_password(&turn, secret("open $(x)")).await.unwrap();
         assert!(sudo.works().await);
         assert_eq!(sudo.run(&["systemctl", "reboot"], CHECK_LIMIT).await.unwrap(), "done\n");
-        assert!(sudo.begin_with(secret("wrong again")).await.unwrap().starts_with("[machine] sudo_password is not used"));
-        assert!(!sudo.works().await, "a wrong one is forgotten, and the old one with it");
+        assert!(sudo.begin_with(&turn, secret("wrong again")).await.unwrap().starts_with("[machine] sudo_password is not used"));
+        assert!(sudo.works().await, "a wrong one changes nothing");
         let calls = std::fs::read_to_string(folder.path().join("calls")).unwrap();
         assert!(calls.contains("-n -- systemctl reboot\n") && !calls.contains("wrong") && !calls.contains("open"), "{calls}");
     }
 
     #[tokio::test]
+    async fn one_password_is_tried_at_a_time() {
+        let sudo = Sudo::default();
+        let turn = sudo.turn_now().unwrap();
+        let error = sudo.turn_now().unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Conflict);
+        assert!(error.message.contains("send it again"), "{error:?}");
+        drop(turn);
+        assert!(sudo.turn_now().is_ok());
+    }
+
+    #[tokio::test]
     async fn passwords_that_cannot_be_are_named() {
         let (_folder, sudo) = fake();
+        let turn = sudo.turn().await;
         for text in ["", "two\nlines", &"x".repeat(MAX_PASSWORD + 1)] {
-            assert!(sudo.set_password(secret(text)).await.unwrap_err().message.contains("'password'"));
+            assert!(sudo.set_password(&turn, secret(text)).await.unwrap_err().message.contains("'password'"));
         }
+    }
+
+    #[test]
+    fn a_line_is_written_where_it_stays() {
+        let line = line(&secret("open"));
+        assert_eq!((line.expose().as_str(), line.expose().capacity()), ("open\n", 5));
     }
 
     #[test]
