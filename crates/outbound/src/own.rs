@@ -17,15 +17,6 @@ fn is_broadcast(address: IpAddr) -> bool {
     address == IpAddr::V4(Ipv4Addr::BROADCAST)
 }
 
-/// The address under which other machines most likely reach this one: the source address of the default route. Sends nothing.
-#[must_use]
-pub fn public_address() -> Option<IpAddr> {
-    // Addresses for documentation: never local, so the default route decides.
-    let v4 = || source_towards((Ipv4Addr::UNSPECIFIED, 0).into(), (Ipv4Addr::new(192, 0, 2, 1), 9).into());
-    let v6 = || source_towards((Ipv6Addr::UNSPECIFIED, 0).into(), (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1), 9).into());
-    v4().or_else(v6)
-}
-
 /// The address of this machine that `peer` sees. Sends nothing.
 #[must_use]
 pub fn address_towards(peer: SocketAddr) -> Option<IpAddr> {
@@ -38,10 +29,6 @@ pub fn address_towards(peer: SocketAddr) -> Option<IpAddr> {
 pub fn addresses() -> Vec<IpAddr> {
     let interfaces = if_addrs::get_if_addrs().unwrap_or_default();
     interfaces.iter().filter(|interface| !interface.is_loopback() && !interface.is_link_local()).map(if_addrs::Interface::ip).collect()
-}
-
-fn source_towards(from: SocketAddr, to: SocketAddr) -> Option<IpAddr> {
-    source_to(from, to).filter(|address| !address.is_unspecified() && !address.is_loopback())
 }
 
 fn source_to(from: SocketAddr, to: SocketAddr) -> Option<IpAddr> {
@@ -62,13 +49,6 @@ mod tests {
         }
         for foreign in ["192.0.2.1", "2001:db8::1", "224.0.0.1", "255.255.255.255"] {
             assert!(!is_own(foreign.parse().unwrap()), "{foreign}");
-        }
-    }
-
-    #[test]
-    fn the_public_address_is_own() {
-        if let Some(address) = public_address() {
-            assert!(is_own(address), "{address}");
         }
     }
 }

@@ -98,3 +98,21 @@ async fn a_test_really_fetches_the_snapshot() {
     }
     assert_eq!(web.requests("/good").len(), 1);
 }
+
+#[tokio::test]
+async fn a_test_follows_paths_as_the_relay_does() {
+    let (streamer, base) = (Web::start().await, Web::start().await);
+    for (web, path) in [(&streamer, "/?action=snapshot"), (&base, "/own/picture")] {
+        web.set(path, Page::Typed { content_type: "image/jpeg".into(), body: path.as_bytes().to_vec() });
+    }
+    let config = format!("[web]\nwebcam_streamers: {}\nwebcam_base: {}", streamer.url(""), base.url(""));
+    let server = TestServer::builder().without_printer().config(&config).start().await;
+    let http = server.http();
+    for (path, leads_to) in [("/webcam/?action=snapshot", streamer.url("/?action=snapshot")), ("own/picture", base.url("/own/picture"))] {
+        http.post_json("/server/webcams/item", &json!({"name": "cam", "stream_url": path, "snapshot_url": path})).await.result();
+        let test = http.post("/server/webcams/test?name=cam").await.result();
+        let known = json!({"name": "cam", "snapshot_reachable": true, "snapshot_url": leads_to, "stream_url": leads_to});
+        assert_eq!(test, known);
+        assert_eq!(http.get("/server/webcams/snapshot?name=cam").await.status, 200, "the relay fetches it there, too");
+    }
+}

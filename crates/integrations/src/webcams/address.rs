@@ -1,11 +1,9 @@
 //! Where the address of a webcam leads, seen from this machine. Source: wire/2-files-jobs.md section 7.
 //!
-//! Clients see the machine from outside, we from within: a path is joined to the machine's address, and an address of this machine where
-//! something listens on all interfaces becomes loopback, which works whatever the network does.
+//! Clients see the machine from outside, we from within: an address of this machine where something listens on all interfaces becomes
+//! loopback, which works whatever the network does.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-
-use super::rules::is_scheme;
 
 /// A complete address, cut into what matters.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,19 +17,6 @@ pub(super) struct Address {
     pub(super) port: Option<u16>,
     /// Path, query and fragment as they were written.
     rest: String,
-}
-
-/// The complete form of an address: whatever does not start with a scheme is a path on the machine that is reached under `public`.
-pub(super) fn complete(address: &str, public: Option<IpAddr>) -> String {
-    let address = address.trim();
-    if address.is_empty() || address.split_once("://").is_some_and(|(scheme, _)| is_scheme(scheme)) {
-        return address.to_owned();
-    }
-    let host = match public.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)) {
-        IpAddr::V4(address) => address.to_string(),
-        IpAddr::V6(address) => format!("[{address}]"),
-    };
-    format!("http://{host}/{}", address.trim_start_matches('/'))
 }
 
 impl Address {
@@ -105,16 +90,6 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn paths_are_joined_to_the_machine() {
-        let v4 = Some("192.168.1.5".parse().unwrap());
-        assert_eq!(complete("/webcam/?action=snapshot", v4), "http://192.168.1.5/webcam/?action=snapshot");
-        assert_eq!(complete("webcam", Some("fd00::5".parse().unwrap())), "http://[fd00::5]/webcam");
-        assert_eq!(complete("/x?u=http://y", None), "http://127.0.0.1/x?u=http://y");
-        assert_eq!(complete("rtsp://cam/1", v4), "rtsp://cam/1");
-        assert_eq!(complete("", v4), "");
-    }
-
-    #[test]
     fn the_rest_stays_as_it_was_written() {
         let local = |address: &str, listening| Address::parse(address).unwrap().at_loopback(listening);
         assert_eq!(local("http://Printer.local/a b?x=%20#f", Listening::OnAllV4).unwrap(), "http://127.0.0.1:80/a b?x=%20#f");
@@ -140,9 +115,8 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_an_address_or_not(text in ".{0,60}", port in any::<u16>()) {
-            let full = complete(&text, None);
-            if let Some(address) = Address::parse(&full) {
+        fn any_text_is_an_address_or_not(text in "(http://)?.{0,60}", port in any::<u16>()) {
+            if let Some(address) = Address::parse(&text) {
                 let _ = address.at_loopback(listening(&text, &text, port));
             }
         }

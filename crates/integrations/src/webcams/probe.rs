@@ -9,6 +9,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::address::{self, Address, Listening};
+use super::relay::Places;
 
 /// Time for the picture, and for a name to be found.
 const SNAPSHOT_TIMEOUT: Duration = Duration::from_secs(1);
@@ -29,10 +30,10 @@ pub(super) struct WebcamTest {
     stream_url: String,
 }
 
-/// Resolves both addresses and fetches a snapshot.
-pub(super) async fn test(client: &Client, webcam: &Webcam) -> WebcamTest {
-    let public = tokio::task::spawn_blocking(own::public_address).await.ok().flatten();
-    let (snapshot_url, stream_url) = tokio::join!(resolve(&webcam.snapshot_url, public), resolve(&webcam.stream_url, public));
+/// Resolves both addresses and fetches a snapshot. Paths lead where they lead for the relay.
+pub(super) async fn test(client: &Client, places: &Places, webcam: &Webcam) -> WebcamTest {
+    let [snapshot, stream] = [&webcam.snapshot_url, &webcam.stream_url].map(|address| resolve(places.complete(address)));
+    let (snapshot_url, stream_url) = tokio::join!(snapshot, stream);
     let snapshot_reachable = is_reachable(client, &snapshot_url).await;
     WebcamTest { name: webcam.name.clone(), snapshot_reachable, snapshot_url, stream_url }
 }
@@ -50,9 +51,8 @@ async fn is_reachable(client: &Client, url: &str) -> bool {
     }
 }
 
-/// The complete address, at loopback when it is this machine's.
-async fn resolve(url: &str, public: Option<IpAddr>) -> String {
-    let complete = address::complete(url, public);
+/// A complete address, at loopback when it is this machine's.
+async fn resolve(complete: String) -> String {
     let Some(address) = Address::parse(&complete) else { return complete };
     let Some(port) = address.port else { return complete };
     let Some(host) = first_address(&address.host, port).await else { return complete };

@@ -113,7 +113,7 @@ impl Webcams {
 
     pub(super) async fn test(&self, which: &Which) -> Result<WebcamTest, ApiError> {
         let webcam = self.get(which)?;
-        Ok(probe::test(&self.client, &webcam).await)
+        Ok(probe::test(&self.client, &self.relay.places, &webcam).await)
     }
 
     /// The addresses of stream and single pictures.

@@ -59,7 +59,7 @@ pub(super) struct Relay {
     /// Streams have a number of exchanges of their own, for they do not end.
     streaming: Client,
     fetching: Client,
-    places: Places,
+    pub(super) places: Places,
     streams: stream::Streams,
     snapshots: Mutex<HashMap<String, Kept>>,
     tasks: TaskTracker,
@@ -165,7 +165,7 @@ impl Relay {
     }
 
     fn resolve(&self, address: &str) -> Result<String, ApiError> {
-        self.places.resolve(address).ok_or_else(|| unavailable("it is not reached by HTTP"))
+        self.places.fetched(address).ok_or_else(|| unavailable("it is not reached by HTTP"))
     }
 }
 

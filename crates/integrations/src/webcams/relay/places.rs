@@ -12,22 +12,27 @@ pub struct Places {
 }
 
 impl Places {
-    /// The complete address; `None` for what is not fetched by HTTP.
-    pub(super) fn resolve(&self, address: &str) -> Option<String> {
+    /// The complete address: whatever does not start with a scheme is a path on this machine. An empty one stays empty.
+    pub(in crate::webcams) fn complete(&self, address: &str) -> String {
         let address = address.trim();
-        if let Some((scheme, _)) = address.split_once("://")
-            && is_scheme(scheme)
-        {
-            return matches!(scheme.to_ascii_lowercase().as_str(), "http" | "https").then(|| address.to_owned());
-        }
-        if address.is_empty() {
-            return None;
+        if address.is_empty() || scheme(address).is_some() {
+            return address.to_owned();
         }
         let path = address.trim_start_matches('/');
         let streamer = streamer(path).and_then(|(number, rest)| Some((self.streamers.get(number)?, rest)));
         let (place, rest) = streamer.unwrap_or((&self.base, path));
-        Some(format!("{}/{rest}", place.trim_end_matches('/')))
+        format!("{}/{rest}", place.trim_end_matches('/'))
     }
+
+    /// The complete address; `None` for what is not fetched by HTTP.
+    pub(super) fn fetched(&self, address: &str) -> Option<String> {
+        let complete = self.complete(address);
+        scheme(&complete).is_some_and(|scheme| ["http", "https"].iter().any(|http| scheme.eq_ignore_ascii_case(http))).then_some(complete)
+    }
+}
+
+fn scheme(address: &str) -> Option<&str> {
+    address.split_once("://").map(|(scheme, _)| scheme).filter(|scheme| is_scheme(scheme))
 }
 
 /// Number and rest of a path as it is usual before streamers: `webcam/…` is the first, `webcam2/…` the second.
@@ -62,7 +67,9 @@ mod tests {
             ("rtsp://cam/1", None),
             ("", None),
         ] {
-            assert_eq!(places.resolve(address).as_deref(), expected, "{address}");
+            assert_eq!(places.fetched(address).as_deref(), expected, "{address}");
         }
+        assert_eq!((places.complete(" rtsp://cam/1"), places.complete(" ")), ("rtsp://cam/1".to_owned(), String::new()));
+        assert_eq!(places.complete("/x?u=http://y"), "http://127.0.0.1/x?u=http://y");
     }
 }
