@@ -72,11 +72,13 @@ pub(crate) struct Settings {
     pub(crate) seed: u64,
     /// Seconds of printing after which [`Effect::Alarm`] is raised, once.
     pub(crate) alarm: Option<f64>,
+    /// Memory that the machine has left, in kB.
+    pub(crate) memory: u64,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { startup: 0.5, boot_error: None, speed: 1.0, without: Vec::new(), non_finite: false, seed: 1, alarm: None }
+        Self { startup: 0.5, boot_error: None, speed: 1.0, without: Vec::new(), non_finite: false, seed: 1, alarm: None, memory: 600_000 }
     }
 }
 

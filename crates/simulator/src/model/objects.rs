@@ -175,7 +175,7 @@ impl Model {
 
     fn system_stats(&self) -> Value {
         let seconds = self.sensors.seconds;
-        json!({ "sysload": self.sensors.load, "cputime": 1.2 + seconds as f64 * 0.02, "memavail": 600_000 + seconds % 97 * 8 })
+        json!({ "sysload": self.sensors.load, "cputime": 1.2 + seconds as f64 * 0.02, "memavail": self.settings.memory.saturating_sub(seconds % 97 * 8) })
     }
 
     fn gcode_move(&self) -> Value {

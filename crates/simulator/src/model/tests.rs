@@ -392,6 +392,14 @@ fn fields_match_the_recorded_sample() {
 
 /// Files of many slicers run to their end (or to an error that the real host would give, too).
 #[test]
+fn the_memory_left_is_that_of_the_machine() {
+    let mut bench = Bench::with(Settings { memory: 8_000_000, ..Settings::default() }, vec![]);
+    bench.pass(50.0);
+    let left = bench.model.object("system_stats").unwrap()["memavail"].as_u64().unwrap();
+    assert!((7_999_000..8_000_000).contains(&left), "{left}");
+}
+
+#[test]
 fn sliced_files_run_to_an_end() {
     let Ok(folder) = std::fs::read_dir(format!("{SHARED}/gcode-samples")) else { return };
     for entry in folder.flatten().filter(|e| e.path().extension().is_some_and(|e| e == "gcode")) {

@@ -55,8 +55,16 @@ pub(super) fn build_model(options: &Options, faults: &FaultState, mcu_shutdown: 
         non_finite: faults.has(&Fault::NonFinite),
         seed: options.seed,
         alarm: faults.alarm(),
+        memory: memory().unwrap_or(Settings::default().memory),
     };
     Model::new(settings, Box::new(Folder(options.gcodes.clone())))
+}
+
+/// Memory that this machine has left, in kB: clients compare it with the memory that the machine has, which nobody simulates.
+fn memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let amount = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    amount.split_ascii_whitespace().next()?.parse().ok()
 }
 
 impl Host {
@@ -157,5 +165,13 @@ impl Host {
         let physical = self.model.physical();
         self.model = build_model(&self.options, &self.faults, self.mcu_shutdown);
         self.model.set_physical(physical);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_memory_of_this_machine_is_read() {
+        assert!(super::memory().is_some_and(|left| left > 1000));
     }
 }
