@@ -29,6 +29,7 @@ pub fn discovery(
         https_port,
         only: settings.server.host.parse::<IpAddr>().ok().filter(|address| !address.is_unspecified()),
         route_prefix: route_prefix.to_owned(),
+        description: transport::http::DESCRIPTION,
         started: u32::try_from(started).unwrap_or(u32::MAX),
     };
     Some(Discovery::new(options, facts))

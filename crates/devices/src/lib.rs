@@ -7,6 +7,8 @@ pub mod button;
 pub mod gpio;
 pub mod led;
 pub mod power;
+#[cfg(test)]
+mod reading;
 pub mod script;
 pub mod sensor;
 pub mod settings;

@@ -191,7 +191,7 @@ impl Machine {
     /// The service that runs us, without its ending.
     #[must_use]
     pub fn own_unit(&self) -> Option<String> {
-        unit::of_cgroup(&self.roots.text("/proc/self/cgroup")?).map(str::to_owned)
+        unit::of_process(&self.roots, "self")
     }
 
     /// The service of the firmware host.
@@ -203,9 +203,7 @@ impl Machine {
     fn firmware_unit_by_process(&self) -> Option<String> {
         let status = self.host.status();
         let info: Value = serde_json::from_str(status.info.as_ref()?).ok()?;
-        let process = info.get("process_id")?.as_u64()?;
-        let text = self.roots.text(&format!("/proc/{process}/cgroup"))?;
-        unit::of_cgroup(&text).map(str::to_owned)
+        unit::of_process(&self.roots, &info.get("process_id")?.as_u64()?.to_string())
     }
 
     /// Begins a new log of the firmware host: its service is stopped, the log renamed, the service started again. wire/1-core.md section 8.7.

@@ -16,6 +16,7 @@
 //! ```
 
 mod address;
+pub mod chance;
 mod client;
 mod error;
 pub mod ldap;

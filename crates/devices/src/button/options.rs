@@ -94,13 +94,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> (Vec<ConfiguredButton>, Vec<String>) {
-        let loaded = config::load_text("c", text);
-        let context = config::Context::default();
-        let mut reader = Reader::new(&loaded.document, &context);
-        let buttons = ConfiguredButton::read(&mut reader, &Secrets::default());
-        let mut problems: Vec<_> = reader.problems.iter().chain(&reader.warnings).map(ToString::to_string).collect();
-        problems.extend(config::unparsed(&loaded.document, &reader.usage));
-        (buttons, problems)
+        crate::reading::options(text, |reader| ConfiguredButton::read(reader, &Secrets::default()))
     }
 
     #[test]

@@ -125,11 +125,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> (Vec<(String, LedOptions)>, Vec<String>) {
-        let loaded = config::load_text("c", text);
-        let context = config::Context::default();
-        let mut reader = Reader::new(&loaded.document, &context);
-        let strips = LedOptions::read(&mut reader);
-        (strips, reader.problems.iter().chain(&reader.warnings).map(ToString::to_string).collect())
+        crate::reading::options(text, LedOptions::read)
     }
 
     #[test]

@@ -138,13 +138,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> (Vec<Configured>, Vec<String>) {
-        let loaded = config::load_text("c", text);
-        let context = config::Context::default();
-        let mut reader = Reader::new(&loaded.document, &context);
-        let sensors = Configured::read(&mut reader, &Secrets::default());
-        let mut problems: Vec<_> = reader.problems.iter().chain(&reader.warnings).map(ToString::to_string).collect();
-        problems.extend(config::unparsed(&loaded.document, &reader.usage).iter().map(ToString::to_string));
-        (sensors, problems)
+        crate::reading::options(text, |reader| Configured::read(reader, &Secrets::default()))
     }
 
     const MINIMAL: &str = "[sensor s]\ntype: MQTT\nstate_topic: a/b\nstate_response_template: {set_result('x', 1)}\n";

@@ -48,6 +48,8 @@ pub struct Facts {
     pub only: Option<IpAddr>,
     /// Prefix of all routes.
     pub route_prefix: String,
+    /// Path under which clients of UPnP get our description, without the prefix.
+    pub description: &'static str,
     /// Seconds since 1970 at the start.
     pub started: u32,
 }
@@ -129,7 +131,7 @@ impl Discovery {
         }
         let fixed: Vec<Ipv4Addr> = self.interfaces.iter().copied().filter_map(responder::as_v4).collect();
         let fixed = (!self.interfaces.is_empty()).then_some(fixed);
-        match Responder::open(self.device(), port, self.facts.route_prefix.clone(), fixed) {
+        match Responder::open(self.device(), port, self.path_of_description(), fixed) {
             Ok(responder) => {
                 let stop = supervisor.stop_token().clone();
                 supervisor.spawn_once("discovery by UPnP", responder.run(stop));
@@ -149,6 +151,11 @@ impl Discovery {
     fn announcement(&self, port: u16) -> Announcement {
         let Facts { host, https_port, uuid, version, route_prefix, .. } = self.facts.clone();
         Announcement { instance: self.instance(), host, port, https_port, uuid, version, route_prefix }
+    }
+
+    fn path_of_description(&self) -> String {
+        let Facts { route_prefix, description, .. } = &self.facts;
+        if route_prefix.is_empty() { (*description).to_owned() } else { format!("/{route_prefix}{description}") }
     }
 
     fn device(&self) -> Device {
@@ -172,6 +179,7 @@ mod tests {
             https_port: None,
             only: None,
             route_prefix: String::new(),
+            description: "/about",
             started: 1,
         }
     }
@@ -197,6 +205,8 @@ mod tests {
         assert_eq!(Discovery::new(&DiscoveryOptions::default(), only).interfaces, ["192.0.2.9".parse::<IpAddr>().unwrap()]);
         let options = DiscoveryOptions { enable_ssdp: true, interfaces: vec!["eth0".into()], ..Default::default() };
         assert!(options.addresses().unwrap_err().contains("eth0"));
+        let below = |prefix: &str| Discovery::new(&options, Facts { route_prefix: prefix.into(), ..facts() }).path_of_description();
+        assert_eq!((below("").as_str(), below("one").as_str()), ("/about", "/one/about"));
         assert!(Discovery::new(&options, facts()).description().unwrap().contains("<UDN>uuid:0f1e2d3c-4b5a-6978-8796-a5b4c3d2e1f0</UDN>"));
     }
 }

@@ -1,10 +1,10 @@
 //! Answers questions of the simple service discovery protocol, and tells from time to time that we are there.
 
-use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
+use outbound::chance::below;
 use outbound::own;
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::UdpSocket;
@@ -39,7 +39,8 @@ struct Waiting {
 pub(super) struct Responder {
     device: Device,
     port: u16,
-    route_prefix: String,
+    /// Path of our description.
+    description: String,
     /// Where we are told of; `None` for wherever this machine has an address.
     fixed: Option<Vec<Ipv4Addr>>,
     /// Where we are.
@@ -52,7 +53,7 @@ impl Responder {
     ///
     /// # Errors
     /// When it cannot be had.
-    pub(super) fn open(device: Device, port: u16, route_prefix: String, fixed: Option<Vec<Ipv4Addr>>) -> io::Result<Self> {
+    pub(super) fn open(device: Device, port: u16, description: String, fixed: Option<Vec<Ipv4Addr>>) -> io::Result<Self> {
         let socket = Socket::new(Domain::IPV4, Type::DGRAM, Some(Protocol::UDP))?;
         // Others on this machine answer, too.
         socket.set_reuse_address(true)?;
@@ -63,7 +64,7 @@ impl Responder {
         socket.set_multicast_all_v4(false)?;
         // Two hops, as section 1.1.2 recommends.
         socket.set_multicast_ttl_v4(2)?;
-        Ok(Self { device, port, route_prefix, fixed, interfaces: Vec::new(), socket: UdpSocket::from_std(socket.into())? })
+        Ok(Self { device, port, description, fixed, interfaces: Vec::new(), socket: UdpSocket::from_std(socket.into())? })
     }
 
     /// Answers until `stop`, then says goodbye.
@@ -160,9 +161,7 @@ impl Responder {
     }
 
     fn location(&self, address: IpAddr) -> String {
-        let host = SocketAddr::new(address, self.port);
-        let prefix = if self.route_prefix.is_empty() { String::new() } else { format!("/{}", self.route_prefix) };
-        format!("http://{host}{prefix}/server/zeroconf/ssdp")
+        format!("http://{}{}", SocketAddr::new(address, self.port), self.description)
     }
 }
 
@@ -180,10 +179,4 @@ pub(super) fn as_v4(address: IpAddr) -> Option<Ipv4Addr> {
 
 fn pause() -> Duration {
     ANNOUNCE.start + below(ANNOUNCE.end - ANNOUNCE.start)
-}
-
-/// Some time up to `limit`: not everybody is to answer at once.
-fn below(limit: Duration) -> Duration {
-    let drawn = u32::try_from(RandomState::new().hash_one(()) >> 32).unwrap_or(0);
-    limit.mul_f64(f64::from(drawn) / f64::from(u32::MAX))
 }

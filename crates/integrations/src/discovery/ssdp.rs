@@ -3,6 +3,8 @@
 use std::fmt::Write;
 use std::time::Duration;
 
+use quick_xml::escape::partial_escape;
+
 /// Type of our device; existing clients look for it (wire/1-core.md section 1.6).
 pub const DEVICE_TYPE: &str = "urn:arksine.github.io:device:Moonraker:1";
 
@@ -113,8 +115,8 @@ impl Device {
     /// The description of the device, to which `LOCATION` leads. Its addresses are relative to its own.
     #[must_use]
     pub fn description(&self, name: &str, route_prefix: &str) -> String {
-        let (name, version, uuid) = (escaped(name), escaped(&self.version), &self.uuid);
-        let page = escaped(&if route_prefix.is_empty() { "/".to_owned() } else { format!("/{route_prefix}/") });
+        let (name, version, uuid) = (partial_escape(name), partial_escape(&self.version), &self.uuid);
+        let page = partial_escape(if route_prefix.is_empty() { "/".to_owned() } else { format!("/{route_prefix}/") });
         format!(
             "<?xml version=\"1.0\"?>\n\
              <root xmlns=\"urn:schemas-upnp-org:device-1-0\" configId=\"1\">\
@@ -128,10 +130,6 @@ impl Device {
 
 fn notification(name: &str, unique: &str, kind: &str) -> String {
     format!("NOTIFY * HTTP/1.1\r\nHOST: 239.255.255.250:1900\r\nNT: {name}\r\nNTS: {kind}\r\nUSN: {unique}\r\n")
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// How many datagrams may be answered: questions can come from anywhere, under any sender's address.

@@ -143,6 +143,6 @@ fn read_fixed(roots: &Roots) -> Fixed {
         cpu: cpu::read(roots),
         card: sd_card::read(roots).map_or(Card::Absent {}, Card::Present),
         distribution: distribution::read(roots),
-        own_unit: roots.text("/proc/self/cgroup").and_then(|text| unit::of_cgroup(&text).map(str::to_owned)),
+        own_unit: unit::of_process(roots, "self"),
     }
 }

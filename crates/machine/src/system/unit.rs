@@ -1,7 +1,14 @@
-//! The service that a process belongs to (pure).
+//! The service that a process belongs to.
+
+use crate::Roots;
+
+/// Name of the service of a process (`self` for this one), without its ending.
+pub(crate) fn of_process(roots: &Roots, process: &str) -> Option<String> {
+    of_cgroup(&roots.text(&format!("/proc/{process}/cgroup"))?).map(str::to_owned)
+}
 
 /// Name of the service in the text of `/proc/PID/cgroup`, without its ending; none for processes of a login.
-pub(crate) fn of_cgroup(text: &str) -> Option<&str> {
+fn of_cgroup(text: &str) -> Option<&str> {
     let paths = text.lines().filter_map(|line| line.splitn(3, ':').nth(2));
     let mut names = paths.filter_map(|path| path.rsplit('/').next()?.strip_suffix(".service"));
     // The manager of a user's services is not one of them.

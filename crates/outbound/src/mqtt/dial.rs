@@ -1,6 +1,5 @@
 //! Reaching the broker: TCP, TLS, and its welcome.
 
-use std::hash::{BuildHasher, RandomState};
 use std::io;
 
 use bytes::BytesMut;
@@ -10,6 +9,7 @@ use tokio::net::TcpStream;
 use super::codec::{self, ConnAck, Packet};
 use super::reader::{MAX_INCOMING, Reader};
 use super::{MqttOptions, Version};
+use crate::chance;
 use crate::tls::secure;
 
 /// Bytes of the longest client name that every broker must take.
@@ -74,12 +74,7 @@ fn refusal(version: Version, reason: u8) -> String {
 
 /// A client name that nobody else has.
 pub(super) fn made_up_client_id() -> String {
-    let mut name = format!("bowsprit{:016x}", random());
+    let mut name = format!("bowsprit{:016x}", chance::number());
     name.truncate(MAX_CLIENT_ID);
     name
-}
-
-/// A number that is not the same twice. Not a secret.
-pub(super) fn random() -> u64 {
-    RandomState::new().hash_one(0)
 }

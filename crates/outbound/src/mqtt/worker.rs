@@ -15,6 +15,7 @@ use super::dial::{self, Stream, Welcome};
 use super::reader::Reader;
 use super::session::{Effect, Session};
 use super::{Message, MqttError, MqttOptions, Qos, Version};
+use crate::chance;
 
 /// Time to reach the MQTT broker and to be welcomed.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -84,7 +85,7 @@ impl Worker {
             self.offline(&reason);
             let Some(pause) = self.options.retry.pause_after(failures) else { return };
             tokio::select! {
-                () = sleep(jittered(pause)) => {}
+                () = sleep(pause + chance::below(pause / 4)) => {}
                 () = &mut stop => return,
             }
         }
@@ -279,10 +280,4 @@ fn finish(ticket: Ticket, result: Result<(), MqttError>) {
         // Whoever asked may have given up waiting.
         let _ = waiting.send(result);
     }
-}
-
-/// Up to a quarter more, so that not all clients of a broker come back at the same moment.
-fn jittered(pause: Duration) -> Duration {
-    let share = (dial::random() % 1000) as u32;
-    pause + pause / 4 * share / 1000
 }

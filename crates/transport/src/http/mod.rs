@@ -19,6 +19,7 @@ pub(crate) use arguments::query_value;
 pub use body::Body;
 pub use listener::{bind, serve};
 pub use page::{Asset, Page};
+pub use routes::DESCRIPTION;
 pub use site::Site;
 
 /// A request as hyper gives it.

@@ -34,7 +34,7 @@ const FIXED: &[&str] = &[
 ];
 
 /// Where the discovery of UPnP finds our description.
-const DESCRIPTION: &str = "/server/zeroconf/ssdp";
+pub const DESCRIPTION: &str = "/server/zeroconf/ssdp";
 
 /// How a request came.
 #[derive(Debug, Clone, Copy)]

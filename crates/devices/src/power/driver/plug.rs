@@ -172,7 +172,7 @@ fn open(sealed: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::power::tests::emulators::{PlugEmulator, plug_frame};
+    use crate::power::tests::emulators::{PlugEmulator, plug_frame, said_by_python_kasa};
     use proptest::prelude::*;
 
     fn plug(port: u16, output: Option<u16>, delay: Option<u64>) -> Plug {
@@ -235,14 +235,9 @@ async def main():
     await plug.disconnect()
 asyncio.run(main())
 ";
-        let python = |arguments: &[&str]| tokio::process::Command::new("python3").args(arguments).output();
-        if !python(&["-c", "import kasa"]).await.is_ok_and(|output| output.status.success()) {
-            return println!("skipped: needs Python's package python-kasa");
-        }
         let emulator = PlugEmulator::start(0).await;
-        let output = python(&["-c", CLIENT, &emulator.port.to_string()]).await.unwrap();
-        let (said, failed) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-        assert_eq!(said.trim(), "False True printer", "{failed}");
+        let Some((said, failed)) = said_by_python_kasa(CLIENT, &[emulator.port]).await else { return };
+        assert_eq!(said, "False True printer\n", "{failed}");
         assert_eq!(plug(emulator.port, None, None).query().await, Ok(Reading::On), "and we see what it did");
     }
 

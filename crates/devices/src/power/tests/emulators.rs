@@ -258,3 +258,16 @@ fn unchain(bytes: &[u8]) -> Vec<u8> {
     }
     plain
 }
+
+/// What a script says that uses the client of plugs that others wrote (python-kasa), and what it complains about. None, with a line that says
+/// so, where that is not installed.
+pub(crate) async fn said_by_python_kasa(script: &str, ports: &[u16]) -> Option<(String, String)> {
+    let python = || tokio::process::Command::new("python3");
+    let probe = python().args(["-c", "from kasa.transports import KlapTransportV2"]).output().await;
+    if !probe.is_ok_and(|output| output.status.success()) {
+        println!("skipped: needs Python's package python-kasa");
+        return None;
+    }
+    let output = python().args(["-c", script]).args(ports.iter().map(ToString::to_string)).output().await.unwrap();
+    Some((String::from_utf8(output.stdout).unwrap(), String::from_utf8_lossy(&output.stderr).into_owned()))
+}

@@ -10,7 +10,7 @@ use parking_lot::Mutex;
 use ring::digest::{SHA1_FOR_LEGACY_USE_ONLY, SHA256, digest};
 use serde_json::{Value, json};
 
-use super::emulators::{Got, Reply, WebEmulator, plug_answer};
+use super::emulators::{Got, Reply, WebEmulator, plug_answer, said_by_python_kasa};
 use super::rig::Rig;
 use crate::power::Action;
 
@@ -260,14 +260,8 @@ async def main():
     await kasa.disconnect()
 asyncio.run(main())
 ";
-    let python = |arguments: &[&str]| tokio::process::Command::new("python3").args(arguments).output();
-    if !python(&["-c", "from kasa.transports import KlapTransportV2"]).await.is_ok_and(|output| output.status.success()) {
-        return println!("skipped: needs Python's package python-kasa");
-    }
     let (tapo, kasa) = (Klap::start(TAPO).await, Klap::start(KASA).await);
-    let ports = [&tapo, &kasa].map(|plug| plug.web.port.to_string());
-    let output = python(&["-c", CLIENT, &ports[0], &ports[1]]).await.unwrap();
-    let (said, failed) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let Some((said, failed)) = said_by_python_kasa(CLIENT, &[tapo.web.port, kasa.web.port]).await else { return };
     assert_eq!(said, "False True\nFalse True printer\n", "{failed}");
     for plug in [&tapo, &kasa] {
         Rig::start(&plug.section(LOGIN)).until("on").await;

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::path::{Component, Path, PathBuf};
 
 use http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use rustix::fs::{Mode, OFlags};
 use tokio::task::spawn_blocking;
 
 use super::download::Content;
@@ -115,9 +116,11 @@ fn open(root: &Path, relative: &str, target: &Path, accepted: [bool; 2]) -> Opti
 }
 
 fn content(path: &Path, coding: &'static str) -> Option<Content> {
-    // Before opening: a pipe would not let go of us.
-    let known = path.metadata().ok().filter(std::fs::Metadata::is_file)?;
-    Some(Content { file: File::open(path).ok()?, size: known.len(), modified: known.modified().ok()?, coding })
+    // Not blocking: a pipe would wait for its writer. Not through a link: the path is canonical, one would have been put there since.
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    let known = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
+    Some(Content { file, size: known.len(), modified: known.modified().ok()?, coding })
 }
 
 #[cfg(test)]
@@ -196,7 +199,7 @@ mod tests {
         symlink(bench.folder.path(), root.join("up")).unwrap();
         symlink(root.join(".version"), root.join("version.txt")).unwrap();
         symlink(root.join("config.json"), root.join("same.json")).unwrap();
-        rustix::fs::mknodat(rustix::fs::CWD, root.join("pipe"), rustix::fs::FileType::Fifo, rustix::fs::Mode::RUSR, 0).unwrap();
+        rustix::fs::mknodat(rustix::fs::CWD, root.join("pipe"), rustix::fs::FileType::Fifo, Mode::RUSR, 0).unwrap();
         for path in [
             "/link.txt",
             "/up/secret.txt",
