@@ -120,11 +120,11 @@ impl Machine {
             (self.warn)(fault);
         }
         if self.services.needs_sudo() && !self.sudo.works().await {
-            self.need.ask(&turn, SUDO_FOR_SERVICES).await;
+            self.need.ask(turn, SUDO_FOR_SERVICES).await;
         } else {
             self.need.met(&turn).await;
+            drop(turn);
         }
-        drop(turn);
         self.services.missing_rights().await.into_iter().for_each(|sentence| (self.warn)(sentence));
     }
 
