@@ -12,6 +12,9 @@ pub const MAX_STATEMENT_DEPTH: usize = 24;
 /// Most steps of one rendering: a step is an expression, a statement or an element looked at.
 pub const MAX_STEPS: usize = 500_000;
 
+/// Longest text in bytes that a caller gives to a template which is to be rendered quickly.
+pub const MAX_QUICK_TEXT: usize = 8 * 1024;
+
 /// How often the caller is asked whether rendering may go on, in steps.
 pub const STEPS_BETWEEN_CHECKS: usize = 1024;
 

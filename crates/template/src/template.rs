@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use crate::error::{Error, Result};
-use crate::host::{Context, Entry, Host};
+use crate::host::{Context, Entry, Hasty, Host};
 use crate::run::Machine;
 use crate::syntax;
 use crate::syntax::ast::{Expr, Stmt};
@@ -57,6 +57,18 @@ impl Template {
         let text = carry_out(context, host, |machine| machine.render(&self.statements));
         let text = text.map_err(|error| Error { origin: self.origin.clone(), ..error })?;
         Ok(text.trim().to_owned())
+    }
+
+    /// Renders the template if it takes no more than [`crate::limits::STEPS_BETWEEN_CHECKS`] steps, which is some dozens of microseconds; none
+    /// otherwise. Then it is to be rendered again, where it may take its time; the host must not have done anything that counts. Waking a
+    /// thread for a usual template costs more than rendering it.
+    ///
+    /// # Errors
+    /// As for [`Template::render`].
+    pub fn render_quickly(&self, context: &mut Context, host: &mut dyn Host) -> Option<Result<String>> {
+        let mut hasty = Hasty { host, was_cut: false };
+        let rendered = self.render(context, &mut hasty);
+        (!hasty.was_cut).then_some(rendered)
     }
 }
 

@@ -12,7 +12,7 @@ use super::actions;
 use super::debounce::{Change, Debounce, MAX_BOUNCES, NOISE_WINDOW, Noisy};
 use super::options::ConfiguredButton;
 use super::service::Parts;
-use crate::gpio::{Gpio, GpioError, Input, Line, Pin};
+use crate::gpio::{Claim, Gpio, GpioError, Input, Pin};
 
 /// Events of one button that wait for the template of an earlier one; further ones are lost.
 pub const MAX_WAITING: usize = 16;
@@ -81,7 +81,7 @@ async fn listen(button: &ConfiguredButton, parts: &Parts, queue: &Queue) {
     let mut told = None;
     loop {
         let fault = match open(&parts.gpio, &button.options.pin).await {
-            Ok((line, level)) => {
+            Ok((_claim, line, level)) => {
                 // A line that is only noise can be opened, too: that proves nothing.
                 if told != Some(Fault::Noise) {
                     told = None;
@@ -101,13 +101,13 @@ async fn listen(button: &ConfiguredButton, parts: &Parts, queue: &Queue) {
     }
 }
 
-/// The line and its level, from a thread that may wait: some chips sit behind slow buses.
-async fn open(gpio: &Gpio, pin: &Pin) -> Result<(Line<dyn Input>, bool), GpioError> {
-    let (gpio, pin) = (gpio.clone(), pin.clone());
+/// The line, which is ours as long as the claim is kept, and its level, from a thread that may wait: some chips sit behind slow buses.
+async fn open(gpio: &Gpio, pin: &Pin) -> Result<(Claim, Box<dyn Input>, bool), GpioError> {
+    let claim = gpio.claim(pin)?;
     let opened = tokio::task::spawn_blocking(move || {
-        let line = gpio.input(&pin)?;
+        let line = claim.input()?;
         let level = line.level()?;
-        Ok((line, level))
+        Ok((claim, line, level))
     });
     opened.await.map_err(|error| GpioError::System(error.to_string()))?
 }

@@ -290,7 +290,7 @@ async fn a_line_that_cannot_be_used_is_shown_and_asked_for_again() {
     }
     assert!(rig.warnings.lock()[0].starts_with("[button a] The line cannot be used: more than 500 changes"), "{:?}", rig.warnings.lock());
     // While it rests the line is free.
-    let other = rig.gpio.output(&Pin::read("gpio4").unwrap(), None).unwrap();
+    let other = rig.gpio.claim(&Pin::read("gpio4").unwrap()).unwrap();
     rig.pass(Duration::from_secs(61)).await;
     assert_eq!(rig.warnings.lock()[1..], ["[button a] The line cannot be used: the line gpiochip0/gpio4 is used by another section"]);
     drop(other);

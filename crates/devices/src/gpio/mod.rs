@@ -92,28 +92,33 @@ pub struct Gpio {
     taken: Arc<Mutex<HashSet<(String, u32)>>>,
 }
 
-/// A line in use; free again when this is dropped.
-pub struct Line<T: ?Sized> {
-    line: Box<T>,
-    _claim: Claim,
+/// A line that belongs to one section; free again when this is dropped.
+pub struct Claim {
+    gpio: Gpio,
+    pin: Pin,
 }
 
-impl<T: ?Sized> std::ops::Deref for Line<T> {
-    type Target = T;
-
-    fn deref(&self) -> &T {
-        &self.line
+impl Claim {
+    /// The line as output; see [`Chips::output`].
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn output(&self, initial: Option<bool>) -> Result<Box<dyn Output>, GpioError> {
+        self.gpio.chips.output(&self.pin, initial)
     }
-}
 
-struct Claim {
-    taken: Arc<Mutex<HashSet<(String, u32)>>>,
-    place: (String, u32),
+    /// The line as input. Within a tokio runtime.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn input(&self) -> Result<Box<dyn Input>, GpioError> {
+        self.gpio.chips.input(&self.pin)
+    }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        self.taken.lock().remove(&self.place);
+        self.gpio.taken.lock().remove(&place(&self.pin));
     }
 }
 
@@ -124,31 +129,20 @@ impl Gpio {
         Self { chips, taken: Arc::default() }
     }
 
-    /// A line as output; see [`Chips::output`].
+    /// Takes a line, which need not exist yet.
     ///
     /// # Errors
-    /// When another section has it, and what the system says.
-    pub fn output(&self, pin: &Pin, initial: Option<bool>) -> Result<Line<dyn Output>, GpioError> {
-        let claim = self.claim(pin)?;
-        Ok(Line { line: self.chips.output(pin, initial)?, _claim: claim })
-    }
-
-    /// A line as input. Within a tokio runtime.
-    ///
-    /// # Errors
-    /// When another section has it, and what the system says.
-    pub fn input(&self, pin: &Pin) -> Result<Line<dyn Input>, GpioError> {
-        let claim = self.claim(pin)?;
-        Ok(Line { line: self.chips.input(pin)?, _claim: claim })
-    }
-
-    fn claim(&self, pin: &Pin) -> Result<Claim, GpioError> {
-        let place = (pin.chip.clone(), pin.line);
-        if !self.taken.lock().insert(place.clone()) {
+    /// When another section has it.
+    pub fn claim(&self, pin: &Pin) -> Result<Claim, GpioError> {
+        if !self.taken.lock().insert(place(pin)) {
             return Err(GpioError::Taken(format!("{}/gpio{}", pin.chip, pin.line)));
         }
-        Ok(Claim { taken: self.taken.clone(), place })
+        Ok(Claim { gpio: self.clone(), pin: pin.clone() })
     }
+}
+
+fn place(pin: &Pin) -> (String, u32) {
+    (pin.chip.clone(), pin.line)
 }
 
 impl Default for Gpio {
@@ -166,11 +160,12 @@ mod tests {
     fn a_line_has_one_user_at_a_time() {
         let gpio = Gpio::new(Arc::new(SimulatedChips::default()));
         let pin = Pin::read("gpio4").unwrap();
-        let line = gpio.output(&pin, Some(true)).unwrap();
-        assert!(line.level().unwrap());
+        let claim = gpio.claim(&pin).unwrap();
+        assert!(claim.output(Some(true)).unwrap().level().unwrap());
         let inverted = Pin::read("!gpiochip0/gpio4").unwrap();
-        assert_eq!(gpio.output(&inverted, None).err(), Some(GpioError::Taken("gpiochip0/gpio4".to_owned())));
-        drop(line);
-        assert!(!gpio.output(&inverted, None).unwrap().level().unwrap(), "the line keeps its electrical level");
+        assert_eq!(gpio.claim(&inverted).err(), Some(GpioError::Taken("gpiochip0/gpio4".to_owned())));
+        drop(claim);
+        let level = gpio.claim(&inverted).unwrap().output(None).unwrap().level();
+        assert_eq!(level, Ok(false), "the line keeps its electrical level");
     }
 }

@@ -22,8 +22,8 @@ pub const MAX_BATCH: usize = 64;
 /// Lost messages of one sensor are logged so often at most.
 const LOSS_INTERVAL: Duration = Duration::from_secs(10);
 
-/// Messages are gathered for so long, at the same moments by all sensors: waking a thread for each message costs more than reading it, and
-/// numbers are kept and told once a second only.
+/// Messages that follow another one are gathered for up to so long, until the same moments for all sensors: waking up for each message costs
+/// more than reading it, and numbers are kept and told once a second only.
 const GATHERING: Duration = Duration::from_millis(100);
 
 /// Listens until `stop`. `begun` is the same for all sensors.
@@ -44,22 +44,26 @@ pub(super) async fn run(sensor: Arc<Sensor>, mqtt: Mqtt, qos: Qos, begun: Instan
     };
     let _subscription = mqtt.subscribe(topic, qos, taken).map_err(|error| error.to_string())?;
     let mut link = mqtt.link();
-    let mut batch = Vec::new();
+    let mut rests_until = begun;
     loop {
         tokio::select! {
             () = stop.cancelled() => return Ok(()),
-            count = messages.recv_many(&mut batch, MAX_BATCH) => {
-                if count == 0 {
-                    return Ok(());
-                }
-                take(&sensor, std::mem::take(&mut batch)).await?;
-                if count < MAX_BATCH {
-                    // Further ones gather in the queue meanwhile.
+            first = messages.recv() => {
+                let Some(first) = first else { return Ok(()) };
+                // Further ones gather in the queue meanwhile.
+                if Instant::now() < rests_until {
                     tokio::select! {
                         () = stop.cancelled() => return Ok(()),
-                        () = sleep_until(next_round(begun, Instant::now())) => {}
+                        () = sleep_until(rests_until) => {}
                     }
                 }
+                let mut batch = vec![first];
+                while batch.len() < MAX_BATCH && let Ok(message) = messages.try_recv() {
+                    batch.push(message);
+                }
+                let is_all = batch.len() < MAX_BATCH;
+                take(&sensor, batch).await?;
+                rests_until = if is_all { next_round(begun, Instant::now()) } else { begun };
             }
             changed = link.changed() => {
                 if changed.is_err() {

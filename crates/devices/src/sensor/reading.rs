@@ -2,6 +2,7 @@
 
 use protocol::sensor::SensorValues;
 use serde_json::{Number, Value, json};
+use template::limits::MAX_QUICK_TEXT;
 use template::{Answer, Call, Context, Failure, Host, Template};
 
 /// Parameters of one sensor.
@@ -9,9 +10,6 @@ pub const MAX_PARAMETERS: usize = 64;
 
 /// Longest name of a parameter in bytes.
 const MAX_NAME: usize = 128;
-
-/// Longest message in bytes that is read quickly.
-const MAX_QUICK: usize = 8 * 1024;
 
 /// What reads the messages of a sensor.
 #[derive(Clone, Copy)]
@@ -26,34 +24,33 @@ impl ReadingTemplate<'_> {
     /// # Errors
     /// A sentence for people.
     pub(super) fn read(self, payload: &[u8]) -> Result<SensorValues, String> {
-        let mut results = Results::default();
-        self.render(payload, &mut results)?;
+        let (mut context, mut results) = (self.context(payload)?, Results::default());
+        self.template.render(&mut context, &mut results).map_err(|error| error.to_string())?;
         Ok(results.values)
     }
 
     /// The same, for messages and templates that take at most some dozens of microseconds; none for others.
     pub(super) fn read_quickly(self, payload: &[u8]) -> Option<Result<SensorValues, String>> {
-        if payload.len() > MAX_QUICK {
+        if payload.len() > MAX_QUICK_TEXT {
             return None;
         }
-        let mut results = Results { is_hasty: true, ..Results::default() };
-        let rendered = self.render(payload, &mut results);
-        (!results.was_cut).then(|| rendered.map(|()| results.values))
+        let (mut context, mut results) = match self.context(payload) {
+            Ok(context) => (context, Results::default()),
+            Err(error) => return Some(Err(error)),
+        };
+        let rendered = self.template.render_quickly(&mut context, &mut results)?;
+        Some(rendered.map(|_| results.values).map_err(|error| error.to_string()))
     }
 
-    fn render(self, payload: &[u8], results: &mut Results) -> Result<(), String> {
+    fn context(self, payload: &[u8]) -> Result<Context, String> {
         let payload = std::str::from_utf8(payload).map_err(|_| "the message is no UTF-8 text".to_owned())?;
-        let mut context = self.context.clone().with("payload", payload);
-        self.template.render(&mut context, results).map(drop).map_err(|error| error.to_string())
+        Ok(self.context.clone().with("payload", payload))
     }
 }
 
 #[derive(Default)]
 struct Results {
     values: SensorValues,
-    /// There is no time for more steps than templates take between checks.
-    is_hasty: bool,
-    was_cut: bool,
 }
 
 impl Host for Results {
@@ -70,11 +67,6 @@ impl Host for Results {
         }
         self.values.insert(name.clone(), Value::Number(number));
         Ok(json!(null).into())
-    }
-
-    fn check(&mut self) -> Result<(), Failure> {
-        self.was_cut = self.is_hasty;
-        if self.is_hasty { Err(Failure::new(503, "no time")) } else { Ok(()) }
     }
 
     fn log_debug(&mut self, message: &str) {
@@ -142,6 +134,6 @@ mod tests {
         assert!(is_quick("{set_result('a', (payload|fromjson).a)}", r#"{"a": 1}"#));
         assert!(is_quick("{set_result('a', payload)}", "an error is one at once"));
         assert!(!is_quick("{% for n in range(10000) %}{% endfor %}{set_result('a', 1)}", ""));
-        assert!(!is_quick("{set_result('a', payload|length)}", &"x".repeat(MAX_QUICK + 1)));
+        assert!(!is_quick("{set_result('a', payload|length)}", &"x".repeat(MAX_QUICK_TEXT + 1)));
     }
 }

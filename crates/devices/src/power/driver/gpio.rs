@@ -5,7 +5,7 @@ use std::sync::Arc;
 use rpc::transfer::Boxed;
 
 use super::{Driver, Fault};
-use crate::gpio::{Gpio, GpioError, Line, Output, Pin};
+use crate::gpio::{Claim, Gpio, GpioError, Output, Pin};
 use crate::power::build::Section;
 use crate::power::model::Reading;
 use crate::power::options::{PinOptions, PowerOptions};
@@ -21,7 +21,7 @@ pub(crate) fn read(options: &PowerOptions, section: &mut Section<'_, '_, '_>) ->
 
 impl GpioRecipe {
     pub(crate) fn driver(self, gpio: &Gpio) -> Box<dyn Driver> {
-        Box::new(GpioSwitch { pin: LazyPin { gpio: gpio.clone(), pin: self.pin, initial: self.initial, line: None } })
+        Box::new(GpioSwitch { pin: LazyPin::new(gpio, self.pin, self.initial) })
     }
 }
 
@@ -31,26 +31,36 @@ struct GpioSwitch {
 
 /// An output that is opened at first use and, when that fails, at the next one.
 pub(super) struct LazyPin {
-    pub(super) gpio: Gpio,
-    pub(super) pin: Pin,
+    gpio: Gpio,
+    pin: Pin,
     /// Level to begin with. Unset: the level that it has.
-    pub(super) initial: Option<bool>,
-    pub(super) line: Option<Arc<Line<dyn Output>>>,
+    initial: Option<bool>,
+    claim: Option<Arc<Claim>>,
+    line: Option<Arc<dyn Output>>,
 }
 
 impl LazyPin {
+    /// The line is taken at once: of two sections that name it, the first one of the configuration has it.
+    pub(super) fn new(gpio: &Gpio, pin: Pin, initial: Option<bool>) -> Self {
+        Self { claim: gpio.claim(&pin).ok().map(Arc::new), gpio: gpio.clone(), pin, initial, line: None }
+    }
+
     /// Does something with the line on a thread that may wait: some chips sit behind slow buses.
     pub(super) async fn with<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&dyn Output) -> Result<T, GpioError> + Send + 'static,
     ) -> Result<T, Fault> {
-        let (known, gpio, pin, initial) = (self.line.clone(), self.gpio.clone(), self.pin.clone(), self.initial);
+        let claim = match &self.claim {
+            Some(claim) => claim.clone(),
+            None => self.claim.insert(Arc::new(self.gpio.claim(&self.pin).map_err(Fault::new)?)).clone(),
+        };
+        let (known, initial) = (self.line.clone(), self.initial);
         let done = tokio::task::spawn_blocking(move || {
             let line = match known {
                 Some(line) => line,
-                None => Arc::new(gpio.output(&pin, initial)?),
+                None => claim.output(initial)?.into(),
             };
-            let outcome = work(&**line);
+            let outcome = work(&*line);
             Ok::<_, GpioError>((line, outcome))
         });
         let (line, outcome) = done.await.map_err(Fault::new)?.map_err(Fault::new)?;

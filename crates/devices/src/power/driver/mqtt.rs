@@ -6,6 +6,7 @@ use config::Secrets;
 use outbound::mqtt::{self, Link, Message, Mqtt, MqttError, Qos, Subscription};
 use protocol::ErrorKind;
 use rpc::transfer::Boxed;
+use template::limits::MAX_QUICK_TEXT;
 use template::{Context, NoHost, Template};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
@@ -116,7 +117,11 @@ impl MqttDevice {
 
     async fn render(&self, template: &Template, name: &str, value: String) -> Result<String, Fault> {
         let Before { request, count } = self.before;
+        let is_short = value.len() <= MAX_QUICK_TEXT;
         let mut context = Context::new(&self.recipe.secrets).with(name, value).with("last_request", request).with("response_count", count);
+        if is_short && let Some(quick) = template.render_quickly(&mut context, &mut NoHost) {
+            return quick.map_err(|error| Fault::of(ErrorKind::Internal, error));
+        }
         let template = template.clone();
         let done = tokio::task::spawn_blocking(move || template.render(&mut context, &mut NoHost));
         done.await.map_err(Fault::new)?.map_err(|error| Fault::of(ErrorKind::Internal, error))

@@ -41,7 +41,7 @@ pub(crate) fn read(_: &PowerOptions, section: &mut Section<'_, '_, '_>) -> Optio
 
 impl RfRecipe {
     pub(crate) fn driver(self, gpio: &Gpio) -> Box<dyn Driver> {
-        let pin = LazyPin { gpio: gpio.clone(), pin: self.pin, initial: Some(false), line: None };
+        let pin = LazyPin::new(gpio, self.pin, Some(false));
         Box::new(Transmitter { pin, on: self.on, off: self.off, is_on: false })
     }
 }

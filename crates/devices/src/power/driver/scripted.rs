@@ -17,7 +17,7 @@ use super::{ANSWER_TIMEOUT, Driver, Fault};
 use crate::power::build::Section;
 use crate::power::model::Reading;
 use crate::power::options::{HttpOptions, PowerOptions, duration};
-use request::{Draft, REQUEST, Session};
+use request::{Draft, Looking, REQUEST, Session};
 
 /// Time for one answer of a device whose template makes the requests: it may send several, and sleep.
 const SCRIPT_TIMEOUT: Duration = Duration::from_secs(60);
@@ -67,28 +67,44 @@ impl ScriptedRecipe {
         }
     }
 
-    /// Sends and reads. Blocks.
-    fn carry_out(&self, command: &'static str, session: &mut Session) -> Result<bool, Fault> {
+    fn context(&self, command: &'static str) -> Context {
         let urls = json!({"on": self.on_url, "off": self.off_url, "status": self.status_url});
-        let mut context = Context::new(&self.secrets)
+        Context::new(&self.secrets)
             .with("command", command)
             .with("urls", urls)
             .with_object("http_request", REQUEST)
-            .with_function("async_sleep");
-        match &self.request_template {
-            Some(template) => {
-                template.render(&mut context, session).map_err(Fault::new)?;
-            }
-            None => session.send_draft(),
+            .with_function("async_sleep")
+    }
+
+    /// The state that the responses so far tell, when the template needs nothing else and no time.
+    fn read_quickly(&self, command: &'static str, session: &Session) -> Option<Result<bool, Fault>> {
+        match session.last()?.fault() {
+            Some(fault) => return Some(Err(fault)),
+            None if !session.last()?.is_short() => return None,
+            None => {}
+        }
+        let mut looking = Looking { session, wants_more: false };
+        let rendered = self.response_template.render_quickly(&mut self.context(command), &mut looking)?;
+        (!looking.wants_more).then(|| state(&rendered.map_err(Fault::new)?))
+    }
+
+    /// The state after whatever the templates do. Blocks.
+    fn carry_out(&self, command: &'static str, session: &mut Session) -> Result<bool, Fault> {
+        let mut context = self.context(command);
+        if let Some(template) = &self.request_template {
+            template.render(&mut context, session).map_err(Fault::new)?;
         }
         let reply = session.last().ok_or_else(|| Fault::new("request_template: it did not call `http_request.send()`"))?;
         reply.fault().map_or(Ok(()), Err)?;
-        let state = self.response_template.render(&mut context, session).map_err(Fault::new)?;
-        match state.to_ascii_lowercase().as_str() {
-            "on" => Ok(true),
-            "off" => Ok(false),
-            other => Err(Fault::new(format!("response_template: expected `on` or `off`, it gave `{other:.40}`"))),
-        }
+        state(&self.response_template.render(&mut context, session).map_err(Fault::new)?)
+    }
+}
+
+fn state(text: &str) -> Result<bool, Fault> {
+    match text.to_ascii_lowercase().as_str() {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        other => Err(Fault::new(format!("response_template: expected `on` or `off`, it gave `{other:.40}`"))),
     }
 }
 
@@ -108,6 +124,12 @@ impl ScriptedDevice {
             self.limit,
             gone.clone(),
         );
+        if recipe.request_template.is_none() {
+            session.send_draft().await;
+            if let Some(outcome) = recipe.read_quickly(command, &session) {
+                return outcome;
+            }
+        }
         // Nobody waits any more: the thread ends at its next step.
         let _ends_it = gone.drop_guard();
         let done = tokio::task::spawn_blocking(move || recipe.carry_out(command, &mut session));

@@ -1,7 +1,8 @@
 //! What templates see of a response.
 
-use outbound::Response;
+use outbound::{OutboundError, Response};
 use serde_json::{Map, Value};
+use template::limits::MAX_QUICK_TEXT;
 use template::{Answer, Call, Failure, Object};
 
 use super::super::Fault;
@@ -15,12 +16,19 @@ pub(super) struct Reply {
 }
 
 impl Reply {
-    pub(super) fn new(url: &str, response: Response) -> Self {
-        Self { url: url.to_owned(), response: Some(response), error: None }
+    /// What became of a request; nothing when there was no time left.
+    pub(super) fn of(url: &str, outcome: Option<Result<Response, OutboundError>>) -> Self {
+        let (response, error) = match outcome {
+            Some(Ok(response)) => (Some(response), None),
+            Some(Err(error)) => (None, Some(error.to_string())),
+            None => (None, Some("there was no time left for an answer".to_owned())),
+        };
+        Self { url: url.to_owned(), response, error }
     }
 
-    pub(super) fn failed(url: &str, error: &str) -> Self {
-        Self { url: url.to_owned(), response: None, error: Some(error.to_owned()) }
+    /// True when templates read it quickly.
+    pub(super) fn is_short(&self) -> bool {
+        self.response.as_ref().is_none_or(|response| response.body.len() <= MAX_QUICK_TEXT)
     }
 
     /// The object for the response of this number.

@@ -8,6 +8,7 @@ use runtime::StopToken;
 use serde_json::{Map, Value};
 use template::{Answer, Call, Failure, Host, Object};
 use tokio::runtime::Handle;
+use tokio::time::timeout_at;
 
 use super::reply::{Reply, parts_of_reply};
 
@@ -100,38 +101,19 @@ impl Session {
         Self { client, runtime, first: draft.clone(), draft, replies: Vec::new(), until: Instant::now() + limit, gone }
     }
 
+    /// Sends the request as it is.
+    pub(super) async fn send_draft(&mut self) {
+        let exchange = exchange(&self.client, &self.draft);
+        let outcome = timeout_at(self.until.into(), exchange).await.ok();
+        self.replies.push(Reply::of(&self.draft.url, outcome));
+    }
+
     pub(super) fn last(&self) -> Option<&Reply> {
         self.replies.last()
     }
 
-    /// Sends the request as it is.
-    pub(super) fn send_draft(&mut self) {
-        let draft = self.draft.clone();
-        let reply = self.send(&draft);
-        self.replies.push(reply);
-    }
-
     fn send(&self, draft: &Draft) -> Reply {
-        let request = match draft.request() {
-            Ok(request) => request,
-            Err(error) => return Reply::failed(&draft.url, &error.to_string()),
-        };
-        let exchange = async {
-            let mut attempt = 1;
-            loop {
-                let outcome = self.client.send(request.clone()).await;
-                if attempt >= draft.attempts || !may_pass(&outcome) {
-                    return outcome;
-                }
-                attempt += 1;
-                tokio::time::sleep(draft.pause).await;
-            }
-        };
-        match self.wait(exchange) {
-            Some(Ok(response)) => Reply::new(&draft.url, response),
-            Some(Err(error)) => Reply::failed(&draft.url, &error.to_string()),
-            None => Reply::failed(&draft.url, "there was no time left for an answer"),
-        }
+        Reply::of(&draft.url, self.wait(exchange(&self.client, draft)))
     }
 
     /// Waits on this thread, as long as there is time and anybody wants to know.
@@ -139,7 +121,7 @@ impl Session {
         self.runtime.block_on(async {
             tokio::select! {
                 () = self.gone.cancelled() => None,
-                done = tokio::time::timeout_at(self.until.into(), work) => done.ok(),
+                done = timeout_at(self.until.into(), work) => done.ok(),
             }
         })
     }
@@ -158,12 +140,7 @@ impl Session {
             }
             "set_headers" => self.draft.headers = headers(call.arguments(["headers"])?[0])?,
             "reset" => self.draft = self.first.clone(),
-            "last_response" => {
-                return Ok(match self.replies.len() {
-                    0 => Answer::Value(Value::Null),
-                    number => Answer::Object(Reply::object(number as u64)),
-                });
-            }
+            "last_response" => return Ok(self.last_response()),
             "send" => {
                 let draft = self.overridden(call)?;
                 if self.replies.len() >= MAX_REQUESTS {
@@ -235,11 +212,11 @@ impl Host for Session {
     }
 
     fn attribute(&mut self, object: &Object, name: &str) -> Result<Option<Answer>, Failure> {
-        if *object == REQUEST { Ok(None) } else { Ok(parts_of_reply(self.reply(object)?, name).map(Answer::Value)) }
+        self.attribute_of(object, name)
     }
 
     fn log_debug(&mut self, message: &str) {
-        tracing::debug!(message, "template of a power device");
+        log_debug(message);
     }
 
     fn check(&mut self) -> Result<(), Failure> {
@@ -248,9 +225,65 @@ impl Host for Session {
 }
 
 impl Session {
+    fn last_response(&self) -> Answer {
+        match self.replies.len() {
+            0 => Answer::Value(Value::Null),
+            number => Answer::Object(Reply::object(number as u64)),
+        }
+    }
+
+    fn attribute_of(&self, object: &Object, name: &str) -> Result<Option<Answer>, Failure> {
+        if *object == REQUEST { Ok(None) } else { Ok(parts_of_reply(self.reply(object)?, name).map(Answer::Value)) }
+    }
+
     fn reply(&self, object: &Object) -> Result<&Reply, Failure> {
         let index = usize::try_from(object.id).ok().and_then(|number| number.checked_sub(1));
         index.and_then(|index| self.replies.get(index)).ok_or_else(|| Failure::new(400, "there is no such response"))
+    }
+}
+
+/// A template that only looks at the responses: there is nobody who could wait for more.
+pub(super) struct Looking<'s> {
+    pub(super) session: &'s Session,
+    /// It wanted more.
+    pub(super) wants_more: bool,
+}
+
+impl Host for Looking<'_> {
+    fn call(&mut self, call: &Call<'_>) -> Result<Answer, Failure> {
+        match call.object {
+            Some(object) if *object != REQUEST => self.session.reply(object)?.call(call),
+            Some(_) if call.name == "last_response" => Ok(self.session.last_response()),
+            _ => {
+                self.wants_more = true;
+                Err(Failure::new(503, "not here"))
+            }
+        }
+    }
+
+    fn attribute(&mut self, object: &Object, name: &str) -> Result<Option<Answer>, Failure> {
+        self.session.attribute_of(object, name)
+    }
+
+    fn log_debug(&mut self, message: &str) {
+        log_debug(message);
+    }
+}
+
+fn log_debug(message: &str) {
+    tracing::debug!(message, "template of a power device");
+}
+
+async fn exchange(client: &Client, draft: &Draft) -> Result<Response, OutboundError> {
+    let request = draft.request()?;
+    let mut attempt = 1;
+    loop {
+        let outcome = client.send(request.clone()).await;
+        if attempt >= draft.attempts || !may_pass(&outcome) {
+            return outcome;
+        }
+        attempt += 1;
+        tokio::time::sleep(draft.pause).await;
     }
 }
 
