@@ -41,6 +41,7 @@ async fn keep_linked(shared: &Shared) {
             match UnixStream::connect(path).await {
                 Ok(stream) => {
                     let ending = serve(shared, &mut quirks, stream, identity, &mut lookout).await;
+                    lookout.hurry();
                     report(&mut quirks, &ending);
                     if ending.settled && !ending.lost.is_fault() {
                         pace.succeeded();

@@ -51,30 +51,46 @@ impl From<&std::fs::Metadata> for Identity {
     }
 }
 
+/// Looks without news after which the file is looked at less often.
+const LOOKS_BEFORE_REST: u32 = 40;
+
+/// How many times longer the pauses are then.
+const REST: u32 = 4;
+
 /// The thread that looks at the file; it ends with this.
 pub(crate) struct Lookout {
     seen: watch::Receiver<Option<Identity>>,
-    _running: mpsc::Sender<()>,
+    hurry: mpsc::Sender<()>,
 }
 
 impl Lookout {
-    /// Looks at the file at `path` at once and then at this interval.
+    /// Looks at the file at `path` at once and then at this interval; [`REST`] times less often when there was no news for a while.
     ///
     /// # Errors
     /// When the system gives no thread.
     pub(crate) fn start(path: PathBuf, poll: Duration) -> io::Result<Self> {
         let (tell, seen) = watch::channel(None);
-        let (running, ended) = mpsc::channel::<()>();
+        let (hurry, told) = mpsc::channel();
         std::thread::Builder::new().name("host-socket".to_owned()).spawn(move || {
+            let mut looks = 0;
             loop {
                 let now = std::fs::metadata(&path).ok().as_ref().map(Identity::from);
-                tell.send_if_modified(|seen| std::mem::replace(seen, now) != now);
-                if ended.recv_timeout(poll) != Err(mpsc::RecvTimeoutError::Timeout) {
-                    return;
+                let is_news = tell.send_if_modified(|seen| std::mem::replace(seen, now) != now);
+                looks = if is_news { 0 } else { LOOKS_BEFORE_REST.min(looks + 1) };
+                match told.recv_timeout(if looks < LOOKS_BEFORE_REST { poll } else { poll * REST }) {
+                    Err(mpsc::RecvTimeoutError::Timeout) => {}
+                    Ok(()) => looks = 0,
+                    Err(mpsc::RecvTimeoutError::Disconnected) => return,
                 }
             }
         })?;
-        Ok(Self { seen, _running: running })
+        Ok(Self { seen, hurry })
+    }
+
+    /// News is to be expected: a look at once, and short pauses for a while.
+    pub(crate) fn hurry(&self) {
+        // Without the thread there is nobody to tell.
+        let _ = self.hurry.send(());
     }
 
     /// What was seen last.
@@ -175,6 +191,36 @@ mod tests {
         pace.failed(now);
         pace.succeeded();
         assert!(pace.is_due(Some(REUSED), now));
+    }
+
+    #[tokio::test]
+    async fn a_file_is_seen_when_it_comes_and_goes() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        let mut lookout = Lookout::start(path.clone(), Duration::from_millis(1)).unwrap();
+        // Long enough for the pauses to have grown.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert_eq!(lookout.latest(), None);
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        lookout.changed().await;
+        assert!(lookout.latest().is_some());
+        drop(listener);
+        std::fs::remove_file(&path).unwrap();
+        lookout.hurry();
+        lookout.changed().await;
+        assert_eq!(lookout.latest(), None);
+    }
+
+    #[tokio::test]
+    async fn whoever_hurries_does_not_wait_for_the_end_of_a_pause() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s");
+        let mut lookout = Lookout::start(path.clone(), Duration::from_secs(3600)).unwrap();
+        let _listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        lookout.hurry();
+        while lookout.latest().is_none() {
+            lookout.changed().await;
+        }
     }
 
     #[tokio::test]

@@ -19,6 +19,7 @@ mod files;
 mod foreign;
 pub mod inspect;
 mod job;
+mod kept;
 mod migrate;
 pub mod namespace;
 mod open;
@@ -42,6 +43,7 @@ use rusqlite::Connection;
 pub use backup::{Contents, is_unfinished};
 pub use error::{ErrorKind, StoreError};
 pub use foreign::{Foreign, ForeignRecord};
+pub use kept::{KeptAnswers, MAX_KEPT_ANSWERS, MAX_KEPT_BYTES};
 pub use migrate::{Migration, Schema};
 pub use namespace::{Access, Key, Namespace, Namespaces};
 pub use open::BUSY_TIMEOUT;
@@ -143,7 +145,7 @@ impl Store {
         F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     {
         let (job, answer) = job::pack(work);
-        self.threads.writer()?.send(job).await.map_err(|_| StoreError::Closed)?;
+        self.threads.write(job).await?;
         answer.await.map_err(|_| StoreError::Closed)?
     }
 
@@ -159,8 +161,28 @@ impl Store {
         F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     {
         let (job, answer) = job::pack(work);
-        self.threads.readers()?.send(job).await.map_err(|_| StoreError::Closed)?;
+        self.threads.read(job).await?;
         answer.await.map_err(|_| StoreError::Closed)?
+    }
+
+    /// Like [`Store::read`], but an answer to the same question counts as long as nothing was committed since it was read. (In memory every
+    /// reading counts as a commit.)
+    ///
+    /// # Errors
+    /// Those of [`Store::read`]; they are not kept.
+    pub async fn recall<Q, T, F>(&self, kept: &KeptAnswers<Q, T>, question: Q, work: F) -> Result<T, StoreError>
+    where
+        Q: PartialEq,
+        T: Clone + Send + 'static,
+        F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    {
+        let commits = self.threads.commits()?;
+        if let Some(answer) = kept.get(&question, commits) {
+            return Ok(answer);
+        }
+        let answer = self.read(work).await?;
+        kept.put(question, commits, &answer);
+        Ok(answer)
     }
 
     /// Runs `work` on the writer thread alone and outside of a transaction, for what cannot be done inside of one.
@@ -170,7 +192,7 @@ impl Store {
         F: FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
     {
         let (job, answer) = job::pack_exclusive(work);
-        self.threads.writer()?.send(job).await.map_err(|_| StoreError::Closed)?;
+        self.threads.write(job).await?;
         answer.await.map_err(|_| StoreError::Closed)?
     }
 

@@ -1,6 +1,7 @@
 //! Counters of the store, for metrics and for the tests of group commit.
 
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 
 /// What the store has done since it was opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -32,9 +33,14 @@ impl Counters {
     pub(crate) fn transaction(&self, jobs: usize, committed: bool) {
         let jobs = u64::try_from(jobs).unwrap_or(u64::MAX);
         let verdict = if committed { &self.commits } else { &self.lost };
-        verdict.fetch_add(1, Relaxed);
+        verdict.fetch_add(1, SeqCst);
         self.writes.fetch_add(jobs, Relaxed);
         self.largest_batch.fetch_max(jobs, Relaxed);
+    }
+
+    /// Transactions committed. Counted before anybody is told of them.
+    pub(crate) fn commits(&self) -> u64 {
+        self.commits.load(SeqCst)
     }
 
     /// Counts a read job.

@@ -7,15 +7,24 @@ use std::thread::{Builder, JoinHandle};
 use parking_lot::Mutex;
 use tokio::sync::mpsc;
 
+use crate::StoreError;
 use crate::job::Job;
 use crate::open::Connections;
-use crate::readers::{self, READ_QUEUE};
+use crate::readers::{self, ReadQueue};
 use crate::stats::{Counters, Stats};
 use crate::writer::{self, WRITE_QUEUE};
-use crate::{StoreError, readers::SharedQueue};
 
-/// The way to a thread.
-pub(crate) type Queue = mpsc::Sender<Box<dyn Job>>;
+/// The way to the writer.
+pub(crate) type WriteQueue = mpsc::Sender<Box<dyn Job>>;
+
+/// Closes the queue of the readers when it is dropped.
+struct ToReaders(Arc<ReadQueue>);
+
+impl Drop for ToReaders {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
 
 /// The running threads. A thread ends when its queue is empty and has no senders left, so dropping this is enough.
 pub(crate) struct Threads {
@@ -26,9 +35,9 @@ pub(crate) struct Threads {
 }
 
 struct Running {
-    to_writer: Queue,
+    to_writer: WriteQueue,
     /// Without readers (in memory) reads go to the writer.
-    to_readers: Option<Queue>,
+    to_readers: Option<ToReaders>,
     writer: JoinHandle<()>,
     readers: Vec<JoinHandle<()>>,
 }
@@ -49,17 +58,35 @@ impl Threads {
         Ok(Self { running: Mutex::new(Some(running)), counters, sealed })
     }
 
-    /// The queue for write jobs.
-    pub(crate) fn writer(&self) -> Result<Queue, StoreError> {
+    /// The queue of the writer.
+    pub(crate) fn writer(&self) -> Result<WriteQueue, StoreError> {
         let running = self.running.lock();
         Ok(running.as_ref().ok_or(StoreError::Closed)?.to_writer.clone())
     }
 
-    /// The queue for read jobs.
-    pub(crate) fn readers(&self) -> Result<Queue, StoreError> {
+    /// The queue of the readers, if there are any.
+    fn readers(&self) -> Result<Option<Arc<ReadQueue>>, StoreError> {
         let running = self.running.lock();
-        let running = running.as_ref().ok_or(StoreError::Closed)?;
-        Ok(running.to_readers.as_ref().unwrap_or(&running.to_writer).clone())
+        Ok(running.as_ref().ok_or(StoreError::Closed)?.to_readers.as_ref().map(|queue| queue.0.clone()))
+    }
+
+    /// Sends a job to the writer; waits while the queue is full.
+    pub(crate) async fn write(&self, job: Box<dyn Job>) -> Result<(), StoreError> {
+        self.writer()?.send(job).await.map_err(|_| StoreError::Closed)
+    }
+
+    /// Sends a job to the readers; waits while the queue is full.
+    pub(crate) async fn read(&self, job: Box<dyn Job>) -> Result<(), StoreError> {
+        match self.readers()? {
+            Some(queue) => queue.send(job).await,
+            None => self.write(job).await,
+        }
+    }
+
+    /// Transactions committed so far. Whoever was told of a write finds it counted.
+    pub(crate) fn commits(&self) -> Result<u64, StoreError> {
+        let running = self.running.lock();
+        running.as_ref().map(|_| self.counters.commits()).ok_or(StoreError::Closed)
     }
 
     /// Closes the store for new jobs. `None` if it was closed already.
@@ -95,18 +122,18 @@ impl Ending {
 fn start_readers(
     connections: Vec<rusqlite::Connection>,
     counters: &Arc<Counters>,
-) -> Result<(Option<Queue>, Vec<JoinHandle<()>>), StoreError> {
+) -> Result<(Option<ToReaders>, Vec<JoinHandle<()>>), StoreError> {
     if connections.is_empty() {
         return Ok((None, Vec::new()));
     }
-    let (sender, queue) = mpsc::channel(READ_QUEUE);
-    let queue = Arc::new(SharedQueue::new(queue));
+    let queue = Arc::new(ReadQueue::new());
+    let closing = ToReaders(queue.clone());
     let start = |conn| {
-        let (queue, counters) = (Arc::clone(&queue), Arc::clone(counters));
+        let (queue, counters) = (queue.clone(), Arc::clone(counters));
         Builder::new().name("store-reader".into()).spawn(move || readers::run(&conn, &queue, &counters))
     };
     let threads = connections.into_iter().map(start).collect::<Result<_, _>>()?;
-    Ok((Some(sender), threads))
+    Ok((Some(closing), threads))
 }
 
 fn note_panic(panicked: bool) {

@@ -63,6 +63,7 @@ impl Power {
             connections: parts.connections.clone(),
             services: parts.services.clone(),
             restarter: Restarter::new(parts.host.clone()),
+            begun: tokio::time::Instant::now(),
         });
         let mut devices = IndexMap::new();
         for (number, configured) in configured.into_iter().enumerate() {

@@ -35,6 +35,8 @@ pub(crate) struct Shared {
     pub(crate) connections: Arc<Connections>,
     pub(crate) services: Option<Arc<dyn Services>>,
     pub(crate) restarter: Arc<Restarter>,
+    /// When the devices began to be asked.
+    pub(crate) begun: Instant,
 }
 
 impl Shared {
@@ -343,8 +345,16 @@ impl Worker<'_> {
     fn next_contact(&self) -> Option<Instant> {
         let poll = self.device.options.poll_interval.map(seconds);
         let pause = if self.model.fault.is_some() { Some(poll.map_or(RETRY, |poll| poll.max(RETRY))) } else { poll };
-        pause.map(|pause| self.contacted_at + pause)
+        pause.map(|pause| at_common_moment(self.device.shared.begun, self.contacted_at + pause, pause))
     }
+}
+
+/// The nearest of the moments at which all devices with this pause are asked: to wake up for each of them costs more than to ask.
+fn at_common_moment(begun: Instant, due: Instant, pause: Duration) -> Instant {
+    let Some(grid) = Some(pause / 20).filter(|grid| !grid.is_zero()) else { return due };
+    let beyond = due.saturating_duration_since(begun).as_nanos() % grid.as_nanos();
+    let beyond = Duration::from_nanos(u64::try_from(beyond).unwrap_or_default());
+    if beyond < grid / 2 { due - beyond } else { due + (grid - beyond) }
 }
 
 async fn run_service(device: &Device, service: String, start: bool) {
@@ -353,5 +363,21 @@ async fn run_service(device: &Device, service: String, start: bool) {
     let failed = outcome.unwrap_or_else(|_| Err(format!("not done within {} s", SERVICE_TIMEOUT.as_secs()))).err();
     if let Some(error) = failed {
         tracing::warn!(device = device.name, service, start, error, "a bound service could not be started or stopped");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_with_the_same_pause_are_asked_at_the_same_moments() {
+        let begun = Instant::now();
+        let after = |ms: u64| begun + Duration::from_millis(ms);
+        let pause = Duration::from_secs(5);
+        for (due, asked) in [(5000, 5000), (5003, 5000), (5124, 5000), (5126, 5250), (86_400_240, 86_400_250)] {
+            assert_eq!(at_common_moment(begun, after(due), pause), after(asked), "{due}");
+        }
+        assert_eq!(at_common_moment(begun, after(7), Duration::ZERO), after(7));
     }
 }

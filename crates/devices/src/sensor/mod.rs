@@ -1,15 +1,16 @@
 //! Sensors: numbers that something else reports, for clients and for the history of jobs.
 //!
 //! ```text
-//! broker ─► listener (one task per sensor) ─► reading (template) ─► series (pure) ─► history fields
-//!                                                                     ▲
-//!                                         ticker, once a second ──────┴──► notification of what changed
+//! broker ─► inbox (one per sensor, pure) ─► reading (template) ─► series (pure) ─► history fields
+//!                                           ▲                       │
+//!        listener, once a second ───────────┴───────────────────────┴──► notification of what changed
 //! ```
 //!
 //! Source: document 3 *Sensors*, wire/3-devices.md section 4.
 
 mod api;
 mod history;
+mod inbox;
 mod listener;
 mod options;
 mod ports;
@@ -17,7 +18,7 @@ mod reading;
 mod series;
 mod service;
 
-pub use listener::{MAX_BATCH, MAX_WAITING};
+pub use inbox::{MANY_WAITING, MAX_WAITING, MAX_WAITING_BYTES};
 pub use options::{Configured, MAX_SENSORS, SensorKind, SensorOptions, Strategy};
 pub use ports::{HistoryFields, Initial, Report};
 pub use reading::MAX_PARAMETERS;

@@ -2,30 +2,33 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
 
+use bytes::Bytes;
 use indexmap::IndexMap;
 use outbound::mqtt::{Mqtt, Qos};
 use parking_lot::Mutex;
 use protocol::sensor::{SensorStatus, SensorUpdate, SensorValues};
 use protocol::{ApiError, Event};
 use rpc::Connections;
-use runtime::{StopToken, Supervisor};
-use tokio::time::{Instant, MissedTickBehavior, interval};
+use runtime::Supervisor;
 
+use super::inbox::{Added, Inbox};
 use super::listener;
 use super::options::Configured;
 use super::ports::{HistoryFields, Initial, Report};
 use super::reading::ReadingTemplate;
 use super::series::{Measurements, Series};
 
-/// The numbers of sensors are kept and told so often.
-const TICK: Duration = Duration::from_secs(1);
+/// Messages that are read in one go before others have their turn.
+const AT_ONCE: usize = 64;
 
 /// A sensor.
 pub(super) struct Sensor {
     pub(super) configured: Configured,
     state: Mutex<State>,
+    inbox: Mutex<Inbox>,
+    /// Held by whoever reads messages: they are read in their order.
+    turn: Mutex<()>,
     /// Parameters and where their numbers go.
     reports: OnceLock<Vec<(String, Report)>>,
 }
@@ -35,19 +38,64 @@ struct State {
     error: Option<String>,
 }
 
+/// What is left after reading for a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Left {
+    /// Nothing, or somebody else is reading.
+    Nothing,
+    /// Further messages.
+    Some,
+    /// Messages that take time.
+    Slow,
+}
+
 impl Sensor {
     fn new(configured: Configured) -> Arc<Self> {
         let series = Series::new(configured.options.sensor_store_size as usize);
-        Arc::new(Self { configured, state: Mutex::new(State { series, error: None }), reports: OnceLock::new() })
+        let state = Mutex::new(State { series, error: None });
+        Arc::new(Self { configured, state, inbox: Mutex::default(), turn: Mutex::default(), reports: OnceLock::new() })
+    }
+
+    /// Takes a message.
+    pub(super) fn add(&self, payload: Bytes) -> Added {
+        self.inbox.lock().add(payload)
+    }
+
+    /// Reads what waits, as far as that takes no time.
+    pub(super) fn read_quickly(&self) -> Left {
+        let Some(_turn) = self.turn.try_lock() else { return Left::Nothing };
+        for _ in 0..AT_ONCE {
+            let Some(payload) = self.next() else { return Left::Nothing };
+            match self.template().read_quickly(&payload) {
+                Some(outcome) => self.take(outcome),
+                None => {
+                    self.inbox.lock().put_back(payload);
+                    return Left::Slow;
+                }
+            }
+        }
+        Left::Some
+    }
+
+    /// Reads what waits, for as long as it takes.
+    pub(super) fn read_slowly(&self) {
+        let Some(_turn) = self.turn.try_lock() else { return };
+        while let Some(payload) = self.next() {
+            self.take(self.template().read(&payload));
+        }
+    }
+
+    fn next(&self) -> Option<Bytes> {
+        self.inbox.lock().take()
     }
 
     /// What reads its messages.
-    pub(super) fn template(&self) -> ReadingTemplate<'_> {
+    fn template(&self) -> ReadingTemplate<'_> {
         ReadingTemplate { template: &self.configured.options.state_response_template, context: &self.configured.context }
     }
 
     /// Takes what a message said, or why it said nothing.
-    pub(super) fn take(&self, outcome: Result<SensorValues, String>) {
+    fn take(&self, outcome: Result<SensorValues, String>) {
         let numbers = match outcome {
             Ok(numbers) => numbers,
             Err(error) => {
@@ -76,7 +124,9 @@ impl Sensor {
         self.state.lock().series.lose();
     }
 
+    /// Its present status: what waits is read first.
     fn status(&self, extended: bool) -> SensorStatus {
+        self.read_quickly();
         let (configured, state) = (&self.configured, self.state.lock());
         SensorStatus {
             id: configured.id.clone(),
@@ -118,30 +168,20 @@ impl Sensors {
         if self.is_empty() {
             return;
         }
-        let begun = Instant::now();
-        for sensor in self.sensors.values() {
-            let (sensor, mqtt) = (sensor.clone(), mqtt.clone());
-            let qos = sensor.configured.qos(qos);
-            let name = format!("sensor {}", sensor.configured.id);
-            supervisor.spawn(name, move |stop| listener::run(sensor.clone(), mqtt.clone(), qos, begun, stop));
-        }
-        let sensors = self.clone();
-        supervisor.spawn("measurements of sensors", move |stop| sensors.clone().tick(stop));
+        let (sensors, mqtt) = (self.clone(), mqtt.clone());
+        supervisor.spawn("sensors", move |stop| listener::run(sensors.clone(), mqtt.clone(), qos, stop));
     }
 
-    async fn tick(self: Arc<Self>, stop: StopToken) {
-        let mut ticks = interval(TICK);
-        ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
-        loop {
-            tokio::select! {
-                () = stop.cancelled() => return,
-                _ = ticks.tick() => {}
-            }
-            let changed = |(id, sensor): (&String, &Arc<Sensor>)| Some((id.clone(), sensor.state.lock().series.tick()?));
-            let update: SensorUpdate = self.sensors.iter().filter_map(changed).collect();
-            if !update.is_empty() {
-                self.connections.emit(&Event::SensorUpdate(update));
-            }
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Arc<Sensor>> {
+        self.sensors.values()
+    }
+
+    /// Keeps the numbers as those of this second and tells what has changed.
+    pub(super) fn tell(&self) {
+        let changed = |(id, sensor): (&String, &Arc<Sensor>)| Some((id.clone(), sensor.state.lock().series.tick()?));
+        let update: SensorUpdate = self.sensors.iter().filter_map(changed).collect();
+        if !update.is_empty() {
+            self.connections.emit(&Event::SensorUpdate(update));
         }
     }
 

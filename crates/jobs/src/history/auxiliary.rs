@@ -189,6 +189,11 @@ impl Auxiliary {
         Ok(FieldHandle { auxiliary: self.clone(), index: inner.fields.len() - 1 })
     }
 
+    /// Number of fields.
+    pub(crate) fn count(&self) -> usize {
+        self.0.lock().fields.len()
+    }
+
     /// A job begins.
     pub(crate) fn start(&self) {
         let mut inner = self.0.lock();

@@ -12,7 +12,7 @@ use protocol::jobs::JobEntry;
 use rpc::Connections;
 use runtime::Supervisor;
 use store::rusqlite::Connection;
-use store::{Store, StoreError};
+use store::{KeptAnswers, Store, StoreError};
 use tokio::sync::mpsc;
 use tokio::time::Instant;
 
@@ -49,6 +49,8 @@ pub struct History {
     pub(crate) host: FwHost,
     pub(crate) store: Store,
     recent: Recent,
+    /// The totals with so many fields.
+    kept_totals: KeptAnswers<usize, Totals>,
     pub(crate) files: Arc<dyn JobFiles>,
     pub(crate) connections: Arc<Connections>,
     /// Fields of other components.
@@ -77,6 +79,7 @@ impl History {
             host: host.clone(),
             store,
             recent: Recent::default(),
+            kept_totals: KeptAnswers::new(|totals| size_of_val(&*totals.auxiliary)),
             files,
             connections,
             auxiliary: Auxiliary::default(),
@@ -201,7 +204,9 @@ impl History {
 
     pub(crate) async fn totals(&self) -> Result<Totals, ApiError> {
         let auxiliary = self.auxiliary.clone();
-        self.store.read(move |conn| read_totals(conn, &auxiliary)).await.map_err(to_api)
+        // Fields are only ever added.
+        let fields = auxiliary.count();
+        self.store.recall(&self.kept_totals, fields, move |conn| read_totals(conn, &auxiliary)).await.map_err(to_api)
     }
 
     /// Sets the totals to zero and answers what they were.

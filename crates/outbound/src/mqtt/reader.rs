@@ -1,12 +1,18 @@
 //! Packets out of a stream of bytes. What is too large is skipped, not kept.
 
+use std::io;
+
 use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt};
 
 use super::Version;
 use super::codec::{Malformed, PUBLISH, Packet, decode, publish_head};
 
 /// Bytes of an MQTT packet that is taken in; larger messages are skipped.
 pub const MAX_INCOMING: usize = 1024 * 1024;
+
+/// Room for bytes that arrive: most packets are complete after one look.
+const READ_AT_ONCE: usize = 2 * 1024;
 
 /// Bytes that have arrived, on their way to packets.
 #[derive(Debug)]
@@ -20,6 +26,12 @@ pub(super) struct Reader {
 impl Reader {
     pub(super) fn new(version: Version) -> Self {
         Self { version, buffer: BytesMut::new(), skipping: 0 }
+    }
+
+    /// Waits for bytes and takes them in; their number, 0 at the end. Nothing is lost when this is dropped.
+    pub(super) async fn read_from(&mut self, input: &mut (impl AsyncRead + Unpin)) -> io::Result<usize> {
+        self.buffer.reserve(READ_AT_ONCE);
+        input.read_buf(&mut self.buffer).await
     }
 
     /// The next packet, when it is there.

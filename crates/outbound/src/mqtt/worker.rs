@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt, ReadHalf, WriteHalf};
+use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, interval_at, sleep, timeout};
 
@@ -140,7 +140,7 @@ impl Worker {
                         return End::Lost("the connection broke while writing".to_owned());
                     }
                 }
-                read = talk.input.read_buf(&mut talk.reader.buffer) => {
+                read = talk.reader.read_from(&mut talk.input) => {
                     match read {
                         Ok(0) => return End::Lost("the broker closed the connection".to_owned()),
                         Ok(_) => heard = Instant::now(),

@@ -1,5 +1,7 @@
 //! Values: get, add, delete. Document 1, *Database*, rules 1 to 3; wire/1-core.md section 4.3.
 
+use std::sync::Arc;
+
 use protocol::vocabulary::CORE_NAMESPACE;
 use protocol::{ApiError, Form};
 use schemars::JsonSchema;
@@ -45,7 +47,7 @@ pub(super) struct DatabaseItem {
     #[schemars(with = "Value")]
     key: Option<Box<RawValue>>,
     #[schemars(with = "Value")]
-    value: Box<RawValue>,
+    value: Arc<RawValue>,
 }
 
 /// Who asks: a client, or somebody who looks for a fault.
@@ -86,7 +88,7 @@ impl Database {
         let key = params.key.as_ref().map(KeyArgument::parse).transpose()?;
         let value = match reach {
             Reach::Client => self.namespaces.client_get(&namespace, key.as_ref()).await,
-            Reach::Debug => self.namespaces.get(&namespace, key.as_ref()).await,
+            Reach::Debug => self.namespaces.get(&namespace, key.as_ref()).await.map(Arc::from),
         };
         Ok(DatabaseItem { namespace: params.namespace, key: params.key.map(|key| key.0), value: value.map_err(to_api)? })
     }
@@ -99,7 +101,7 @@ impl Database {
             Reach::Debug => self.namespaces.debug_post(&namespace, &key, value).await,
         };
         stored.map_err(to_api)?;
-        Ok(DatabaseItem { namespace: params.namespace, key: Some(params.key.0), value: params.value })
+        Ok(DatabaseItem { namespace: params.namespace, key: Some(params.key.0), value: params.value.into() })
     }
 
     pub(super) async fn delete(&self, reach: Reach, params: DeleteParams) -> Result<DatabaseItem, ApiError> {
@@ -108,6 +110,6 @@ impl Database {
             Reach::Client => self.namespaces.client_delete(&namespace, &key).await,
             Reach::Debug => self.namespaces.debug_delete(&namespace, &key).await,
         };
-        Ok(DatabaseItem { namespace: params.namespace, key: Some(params.key.0), value: value.map_err(to_api)? })
+        Ok(DatabaseItem { namespace: params.namespace, key: Some(params.key.0), value: value.map_err(to_api)?.into() })
     }
 }

@@ -12,11 +12,13 @@ mod tree;
 #[cfg(test)]
 mod tests;
 
+use std::sync::Arc;
+
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::{RawValue, to_raw_value};
 
-use crate::{Store, StoreError};
+use crate::{KeptAnswers, Store, StoreError};
 
 pub use access::Access;
 pub use check::{MAX_VALUE_BYTES, MAX_VALUE_DEPTH};
@@ -28,13 +30,22 @@ pub(crate) use table::SCHEMA;
 #[derive(Clone)]
 pub struct Namespaces {
     store: Store,
+    /// What clients have read.
+    kept: Arc<KeptAnswers<(Namespace, Option<Key>), Found>>,
+    /// The names that clients have read.
+    kept_names: Arc<KeptAnswers<(), Vec<String>>>,
 }
+
+/// A value, or why there is none: clients also ask for what is not there whenever they start.
+type Found = Result<Arc<RawValue>, StoreError>;
 
 /// For our own components: no restrictions.
 impl Namespaces {
     /// The namespaces kept in `store`.
     pub fn new(store: Store) -> Self {
-        Self { store }
+        let weigh = |found: &Found| found.as_ref().map_or(0, |json| json.get().len());
+        let weigh_names = |names: &Vec<String>| names.iter().map(String::len).sum();
+        Self { store, kept: Arc::new(KeptAnswers::new(weigh)), kept_names: Arc::new(KeptAnswers::new(weigh_names)) }
     }
 
     /// The value at `key`, or without a key the whole namespace as one object.
@@ -101,13 +112,18 @@ impl Namespaces {
     ///
     /// # Errors
     /// Also [`StoreError::Forbidden`].
-    pub async fn client_get(&self, namespace: &Namespace, key: Option<&Key>) -> Result<Box<RawValue>, StoreError> {
-        let (namespace, key) = (namespace.clone(), key.cloned());
+    pub async fn client_get(&self, namespace: &Namespace, key: Option<&Key>) -> Result<Arc<RawValue>, StoreError> {
+        let question = (namespace.clone(), key.cloned());
+        let (namespace, key) = question.clone();
         let work = move |conn: &_| {
             may_read(table::access(conn, &namespace)?, &namespace)?;
-            table::get(conn, &namespace, key.as_ref())
+            match table::get(conn, &namespace, key.as_ref()) {
+                Ok(json) => Ok(Ok(json.into())),
+                Err(none @ StoreError::NotFound(_)) => Ok(Err(none)),
+                Err(fault) => Err(fault),
+            }
         };
-        self.store.read(work).await
+        self.store.recall(&self.kept, question, work).await?
     }
 
     /// Like [`Namespaces::post`].
@@ -176,7 +192,7 @@ impl Namespaces {
             }
             Ok(visible)
         };
-        self.store.read(work).await
+        self.store.recall(&self.kept_names, (), work).await
     }
 }
 

@@ -296,3 +296,31 @@ proptest! {
         }
     }
 }
+
+#[tokio::test]
+async fn what_clients_have_read_is_kept_until_a_commit() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("core.db"), &[]).unwrap().store;
+    let (namespaces, others) = (Namespaces::new(store.clone()), Namespaces::new(store.clone()));
+    let at = key("a");
+    let missing = namespaces.client_get(&FRUIT, Some(&at)).await.map(drop).unwrap_err();
+    let served = || store.stats().writes + store.stats().reads;
+    let before = served();
+    assert_eq!(namespaces.client_get(&FRUIT, Some(&at)).await.map(drop).unwrap_err(), missing);
+    assert_eq!(served(), before, "no thread was asked");
+    for value in 0..3 {
+        // Also what went another way counts.
+        others.client_post(&FRUIT, &at, raw(&json!(value))).await.unwrap();
+        let before = served();
+        for again in 0..3 {
+            assert_eq!(namespaces.client_get(&FRUIT, Some(&at)).await.unwrap().get(), value.to_string());
+            assert_eq!(namespaces.client_get(&FRUIT, None).await.unwrap().get(), format!(r#"{{"a":{value}}}"#));
+            assert_eq!(namespaces.client_list().await.unwrap(), ["fruit"]);
+            assert!(served() <= before + 3, "once each: {again}");
+        }
+    }
+    others.client_delete(&FRUIT, &at).await.unwrap();
+    assert_eq!(namespaces.client_get(&FRUIT, Some(&at)).await.map(drop).unwrap_err().kind(), ErrorKind::NotFound);
+    store.close().await;
+    assert_eq!(namespaces.client_list().await, Err(StoreError::Closed));
+}
