@@ -21,6 +21,7 @@ mod download;
 mod folder;
 pub mod item;
 pub mod kind;
+mod lane;
 mod library;
 pub mod list;
 mod metadata;

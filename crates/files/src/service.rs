@@ -17,6 +17,7 @@ use crate::disk;
 use crate::download::{self, Log, LogPaths};
 use crate::item::FileInfo;
 use crate::kind;
+use crate::lane::Lane;
 use crate::library::{Library, Need};
 use crate::list::{self, Directory};
 use crate::metadata::{self as scanning, Queue, Table};
@@ -69,6 +70,8 @@ pub struct Files {
     pub(crate) news: News,
     /// Held by everything that changes files, one after the other.
     pub(crate) changes: Arc<tokio::sync::Mutex<()>>,
+    /// For short looks at the disk.
+    pub(crate) lane: Lane,
     /// Held by copies, moves and archives while they write aside.
     pub(crate) long_changes: Semaphore,
     logs: LogPaths,
@@ -104,6 +107,7 @@ impl Files {
             signal: Arc::default(),
             news: News::default(),
             changes: Arc::default(),
+            lane: Lane::default(),
             long_changes: Semaphore::new(MAX_LONG_CHANGES),
             logs: LogPaths::default(),
             connections,
@@ -218,7 +222,7 @@ impl Files {
     /// 400 and 403 as for all paths; 400 when it is no folder.
     pub async fn directory(self: &Arc<Self>, path: String, extended: bool) -> Result<Directory, ApiError> {
         let files = self.clone();
-        blocking(move || list::directory(&files, &path, extended)).await
+        self.lane.look(move || list::directory(&files, &path, extended)).await
     }
 
     /// Tells all clients of a change once the call that made it is answered.

@@ -1,9 +1,10 @@
 //! The table of scanned files. Blocks; a database that fails costs metadata, never a file operation.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use store::rusqlite::{Connection, OptionalExtension, Row, params};
-use store::{Migration, Schema, Store, StoreError};
+use store::{KeptAnswers, Migration, Schema, Store, StoreError};
 
 use super::wait::wait;
 use super::{Record, Stamp};
@@ -39,19 +40,23 @@ const IN_TREE: &str = "(folder = ?1 OR (folder >= ?1 || '/' AND folder < ?1 || '
 #[derive(Clone)]
 pub(crate) struct Table {
     store: Store,
+    /// What was read of single files.
+    kept: Arc<KeptAnswers<RelPath, Option<Record>>>,
 }
 
 impl Table {
     pub(crate) fn new(store: Store) -> Self {
-        Self { store }
+        let weigh = |record: &Option<Record>| record.as_ref().map_or(0, |record| record.document.len());
+        Self { store, kept: Arc::new(KeptAnswers::new(weigh)) }
     }
 
     pub(crate) fn get(&self, path: &RelPath) -> Option<Record> {
         let key = Key::of(path);
-        self.read(move |conn| {
+        let read = self.store.recall(&self.kept, path.clone(), move |conn| {
             let sql = format!("SELECT {COLUMNS} FROM gcode_metadata WHERE folder = ?1 AND name = ?2");
             Ok(conn.prepare_cached(&sql)?.query_row(params![key.folder, key.name], |row| record(row, 0)).optional()?)
-        })
+        });
+        or_default(wait(read))
     }
 
     /// All records of one folder by file name.

@@ -197,15 +197,15 @@ impl Files {
     /// The key of a file and its record, if that is valid.
     async fn look(self: &Arc<Self>, filename: String) -> Result<(RelPath, Option<Record>), ApiError> {
         let files = self.clone();
-        blocking(move || {
+        let look = move || {
             let path = files.gcode_path(&filename)?;
             let Ok(now) = fs::metadata(&path.real) else {
                 return Err(ApiError::not_found(format!("Metadata not available for <{filename}>")));
             };
             let record = files.metadata.get(&path.relative).filter(|record| record.stamp == Stamp::of(&now));
             Ok((path.relative, record))
-        })
-        .await
+        };
+        self.lane.look(look).await
     }
 
     fn gcode_path(&self, filename: &str) -> Result<RootPath, ApiError> {
