@@ -10,8 +10,9 @@ pub mod simulate;
 
 use std::io::Write;
 
-/// Worker threads of the server: the print comes first, and one thread carries far more clients than a printer has.
-const WORKERS: usize = 2;
+/// Worker threads of the server: the print comes first, one thread carries far more clients than a printer has, and two wake each other up. What
+/// takes time goes to threads of its own.
+const WORKERS: usize = 1;
 
 /// Threads for disk work, started when needed: more than all uploads that may be under way at once.
 const BLOCKING_THREADS: usize = 64;
