@@ -1,7 +1,8 @@
 //! The small image clients show in lists: at most 32x32, proportions kept.
 
-use fast_image_resize::images::{Image, ImageRef};
-use fast_image_resize::{PixelType, Resizer};
+use resize::Pixel::RGBA8P;
+use resize::Type::Lanczos3;
+use resize::px::RGBA;
 
 use super::image::{Bitmap, Damage, Format};
 use super::{FOLDER, Thumbnail};
@@ -42,25 +43,31 @@ fn fit(width: u32, height: u32) -> (u32, u32) {
     if width >= height { (MINIATURE_SIDE, short) } else { (short, MINIATURE_SIDE) }
 }
 
-/// Scales in the one form of pixels that the library is built for, red, green, blue and opacity, and goes back.
+/// Scales in one form of pixels, red, green, blue and opacity, and goes back.
 fn scale(bitmap: &Bitmap, width: u32, height: u32) -> Result<Bitmap, Damage> {
-    let pixels: Vec<u8> = bitmap.pixels.chunks_exact(bitmap.channels.max(1)).flat_map(to_rgba).collect();
-    let from = ImageRef::new(bitmap.width, bitmap.height, &pixels, PixelType::U8x4).map_err(|_| Damage::Resize)?;
-    let mut to = Image::new(width, height, PixelType::U8x4);
-    Resizer::new().resize(&from, &mut to, None).map_err(|_| Damage::Resize)?;
+    let side = |pixels: u32| usize::try_from(pixels).map_err(|_| Damage::Resize);
+    let (from, to) = ((side(bitmap.width)?, side(bitmap.height)?), (side(width)?, side(height)?));
+    let pixels: Vec<RGBA<u8>> = bitmap.pixels.chunks_exact(bitmap.channels.max(1)).map(to_rgba).collect();
+    let mut small = vec![RGBA::new(0, 0, 0, 0); to.0 * to.1];
+    let mut resizer = resize::new(from.0, from.1, to.0, to.1, RGBA8P, Lanczos3).map_err(|_| Damage::Resize)?;
+    resizer.resize(&pixels, &mut small).map_err(|_| Damage::Resize)?;
     let kept = kept_of_rgba(bitmap.channels);
-    let pixels = to.buffer().chunks_exact(4).flat_map(|pixel| kept.iter().filter_map(|place| pixel.get(*place)).copied()).collect();
-    Ok(Bitmap { width, height, channels: bitmap.channels, pixels })
+    let parts = small.iter().flat_map(|pixel| {
+        let parts = [pixel.r, pixel.g, pixel.b, pixel.a];
+        kept.iter().filter_map(move |place| parts.get(*place).copied())
+    });
+    Ok(Bitmap { width, height, channels: bitmap.channels, pixels: parts.collect() })
 }
 
-fn to_rgba(pixel: &[u8]) -> [u8; 4] {
-    match *pixel {
+fn to_rgba(pixel: &[u8]) -> RGBA<u8> {
+    let [r, g, b, a] = match *pixel {
         [grey] => [grey, grey, grey, u8::MAX],
         [grey, opacity] => [grey, grey, grey, opacity],
         [red, green, blue] => [red, green, blue, u8::MAX],
         [red, green, blue, opacity, ..] => [red, green, blue, opacity],
         [] => [0; 4],
-    }
+    };
+    RGBA { r, g, b, a }
 }
 
 /// Which of red, green, blue and opacity make up a pixel of so many channels.
