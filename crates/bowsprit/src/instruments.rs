@@ -6,7 +6,7 @@ use devices::button::{self, Buttons};
 use devices::gpio::Gpio;
 use devices::led::LedStrips;
 use devices::script::Scripts;
-use devices::sensor::{HistoryFields, Initial, Report, Sensors};
+use devices::sensor::{Boundary, HistoryFields, Initial, Report, Sensors};
 use devices::settings::InstrumentSettings;
 use fwhost::FwHost;
 use integrations::MqttService;
@@ -125,5 +125,9 @@ impl HistoryFields for Fields<'_> {
             ..Field::new(field.provider.clone(), field.field.clone(), strategy)
         })?;
         Ok(Arc::new(move |value| handle.report(value)))
+    }
+
+    fn before_boundaries(&self, call: Boundary) {
+        self.0.auxiliary.before_boundaries(call);
     }
 }

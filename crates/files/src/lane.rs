@@ -24,6 +24,8 @@ struct Waiting {
     looks: VecDeque<Look>,
     /// A thread is there, or on its way, that will come to what waits.
     is_served: bool,
+    /// A thread is on its way: another one would have to wait for the same free place.
+    is_coming: bool,
 }
 
 impl Lane {
@@ -59,9 +61,14 @@ impl Lane {
         !std::mem::replace(&mut waiting.is_served, true)
     }
 
+    /// Lets a thread come, unless one is on its way.
     fn serve(&self) {
+        if std::mem::replace(&mut self.0.lock().is_coming, true) {
+            return;
+        }
         let lane = self.clone();
         drop(tokio::task::spawn_blocking(move || {
+            lane.0.lock().is_coming = false;
             while let Some(look) = lane.next() {
                 look();
             }
@@ -89,11 +96,44 @@ mod tests {
     #[tokio::test]
     async fn looks_at_the_same_time_share_a_thread() {
         let lane = Lane::default();
-        let looks = (lane.look(thread), lane.look(thread), lane.look(thread));
-        let (a, b, c) = tokio::join!(looks.0, looks.1, looks.2);
+        let (release, hold) = mpsc::channel::<()>();
+        let first = lane.look(move || {
+            let _ = hold.recv_timeout(PATIENCE / 2);
+            thread()
+        });
+        let (a, b, c) = tokio::join!(first, lane.look(thread), async {
+            let c = lane.look(thread);
+            drop(release);
+            c.await
+        });
         let (a, b, c) = (a.unwrap(), b.unwrap(), c.unwrap());
         assert!(a == b && b == c && a != std::thread::current().id());
         assert!(lane.look(thread).await.is_ok(), "and later ones are served, too");
+    }
+
+    #[test]
+    fn without_free_threads_one_is_waited_for() {
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).max_blocking_threads(1).enable_time().build().unwrap();
+        runtime.block_on(async {
+            let lane = Lane::default();
+            let (release, hold) = mpsc::channel::<()>();
+            let busy = tokio::task::spawn_blocking(move || hold.recv().is_ok());
+            let looks: Vec<_> = (0..5)
+                .map(|_| {
+                    tokio::spawn({
+                        let lane = lane.clone();
+                        async move { lane.look(thread).await }
+                    })
+                })
+                .collect();
+            tokio::time::sleep(PATIENCE * 5).await;
+            assert!(lane.0.lock().is_coming, "one is asked for, and no more than one");
+            drop(release);
+            busy.await.unwrap();
+            for look in looks {
+                assert!(look.await.unwrap().is_ok());
+            }
+        });
     }
 
     #[tokio::test]

@@ -4,10 +4,10 @@ use std::collections::VecDeque;
 
 use parking_lot::Mutex;
 
-/// Answers that one [`KeptAnswers`] holds.
+/// Answers to different questions that are kept at one time; the oldest one goes first.
 pub const MAX_KEPT_ANSWERS: usize = 32;
 
-/// Bytes of answers that one [`KeptAnswers`] holds; the oldest ones go first, a larger one is not kept at all.
+/// Bytes of answers to questions of one kind that are kept; the oldest ones go first, a larger one is not kept at all.
 pub const MAX_KEPT_BYTES: usize = 256 * 1024;
 
 /// Answers `T` to questions `Q`, as long as nothing has been committed since they were read; see [`crate::Store::recall`].

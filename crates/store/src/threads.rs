@@ -26,7 +26,7 @@ impl Drop for ToReaders {
     }
 }
 
-/// The running threads. A thread ends when its queue is empty and has no senders left, so dropping this is enough.
+/// The running threads. A thread ends when its queue is empty and closed, which dropping this does.
 pub(crate) struct Threads {
     /// Gone once the store is closed.
     running: Mutex<Option<Running>>,

@@ -49,31 +49,6 @@ impl Host for NoHost {
     }
 }
 
-/// Another host, for as long as nobody is asked whether there is more time.
-pub(crate) struct Hasty<'h> {
-    pub(crate) host: &'h mut dyn Host,
-    pub(crate) was_cut: bool,
-}
-
-impl Host for Hasty<'_> {
-    fn call(&mut self, call: &Call<'_>) -> Result<Answer, Failure> {
-        self.host.call(call)
-    }
-
-    fn attribute(&mut self, object: &Object, name: &str) -> Result<Option<Answer>, Failure> {
-        self.host.attribute(object, name)
-    }
-
-    fn log_debug(&mut self, message: &str) {
-        self.host.log_debug(message);
-    }
-
-    fn check(&mut self) -> Result<(), Failure> {
-        self.was_cut = true;
-        Err(Failure::new(503, "no time"))
-    }
-}
-
 /// A call from a template.
 #[derive(Debug)]
 pub struct Call<'a> {

@@ -15,6 +15,12 @@ pub const MAX_STEPS: usize = 500_000;
 /// Longest text in bytes that a caller gives to a template which is to be rendered quickly.
 pub const MAX_QUICK_TEXT: usize = 8 * 1024;
 
+/// Steps of a template that is to be rendered quickly.
+pub const MAX_QUICK_STEPS: usize = 2000;
+
+/// Bytes of a template that is to be rendered quickly.
+pub const MAX_QUICK_MEMORY: usize = 256 * 1024;
+
 /// How often the caller is asked whether rendering may go on, in steps.
 pub const STEPS_BETWEEN_CHECKS: usize = 1024;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use serde_json::Value as Json;
 
 use crate::error::{Error, Result};
-use crate::host::{Context, Entry, Hasty, Host};
+use crate::host::{Context, Entry, Host};
 use crate::run::Machine;
 use crate::syntax;
 use crate::syntax::ast::{Expr, Stmt};
@@ -55,20 +55,29 @@ impl Template {
     /// What is wrong, where, without the values of secrets.
     pub fn render(&self, context: &mut Context, host: &mut dyn Host) -> Result<String> {
         let text = carry_out(context, host, |machine| machine.render(&self.statements));
-        let text = text.map_err(|error| Error { origin: self.origin.clone(), ..error })?;
-        Ok(text.trim().to_owned())
+        self.finished(text)
     }
 
-    /// Renders the template if it takes no more than [`crate::limits::STEPS_BETWEEN_CHECKS`] steps, which is some dozens of microseconds; none
-    /// otherwise. Then it is to be rendered again, where it may take its time; the host must not have done anything that counts. Waking a
-    /// thread for a usual template costs more than rendering it.
+    /// Renders the template if it takes no more than [`crate::limits::MAX_QUICK_STEPS`] steps and [`crate::limits::MAX_QUICK_MEMORY`] bytes, which
+    /// is some dozens of microseconds; none otherwise. Then it is to be rendered again, where it may take its time: the host must not have done
+    /// anything that counts, and what it logs is logged again. Waking a thread for a usual template costs more than rendering it.
     ///
     /// # Errors
     /// As for [`Template::render`].
     pub fn render_quickly(&self, context: &mut Context, host: &mut dyn Host) -> Option<Result<String>> {
-        let mut hasty = Hasty { host, was_cut: false };
-        let rendered = self.render(context, &mut hasty);
-        (!hasty.was_cut).then_some(rendered)
+        let mut was_cut = false;
+        let text = carry_out(context, host, |machine| {
+            machine.heap.hurry();
+            let text = machine.render(&self.statements);
+            was_cut = machine.heap.is_exhausted();
+            text
+        });
+        (!was_cut).then(|| self.finished(text))
+    }
+
+    fn finished(&self, text: Result<String>) -> Result<String> {
+        let text = text.map_err(|error| Error { origin: self.origin.clone(), ..error })?;
+        Ok(text.trim().to_owned())
     }
 }
 

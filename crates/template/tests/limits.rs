@@ -129,3 +129,19 @@ fn the_caller_can_end_it() {
     let error = template.render(&mut Context::default(), &mut Impatient(0)).unwrap_err();
     assert_eq!((error.status(), error.message.as_str()), (504, "the template takes too long"));
 }
+
+#[test]
+fn what_takes_time_is_not_rendered_quickly() {
+    let quickly = |source: &str| {
+        let template = Template::compile(source).unwrap();
+        let mut context = Context::default().with("text", "x".repeat(1000));
+        template.render_quickly(&mut context, &mut NoHost).map(|rendered| rendered.map_err(|error| error.to_string()))
+    };
+    assert_eq!(quickly("{ 1 + 1 }"), Some(Ok("2".to_owned())));
+    assert!(quickly("{ raise_error('no') }").unwrap().unwrap_err().contains("no"), "a fault is known at once");
+    for slow in
+        ["{% for n in range(10000) %}{% endfor %}", "{ range(300000)|sum }", "{ (text * 1000)|length }", "{ (text * 100000)|length }"]
+    {
+        assert_eq!(quickly(slow), None, "{slow}");
+    }
+}

@@ -22,8 +22,11 @@ pub const LIFE_TIME: Duration = Duration::from_secs(820 * 24 * 3600);
 /// How long before its end it is made anew.
 pub const RENEW_BEFORE: Duration = Duration::from_secs(60 * 24 * 3600);
 
-/// First day of every certificate, 2020-01-01: boards without a clock start in the past.
+/// No certificate begins before 2020-01-01: boards without a clock start in the past.
 const FIRST_DAY: Timestamp = Timestamp::constant(1_577_836_800, 0);
+
+/// A certificate begins a day before it is made: clocks differ.
+const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// Names and addresses in one certificate.
 const MAX_NAMES: usize = 32;
@@ -76,8 +79,9 @@ impl SelfMade {
             }
         };
         // With a clock that was never set it would end before its first day.
-        let until = now.max(FIRST_DAY) + LIFE_TIME;
-        let certificate = self.params(until).and_then(|params| params.self_signed(&key)).map_err(make)?;
+        let from = now.max(FIRST_DAY);
+        let until = from + LIFE_TIME;
+        let certificate = self.params(from - DAY, until).and_then(|params| params.self_signed(&key)).map_err(make)?;
         let text = format!(
             "Made by Bowsprit; remove it and restart to have it made anew.\n{HOST}{}\n{UNTIL}{until}\n{}",
             self.host,
@@ -105,7 +109,7 @@ impl SelfMade {
         after(HOST) == Some(&self.host) && until.is_some_and(|until| now + RENEW_BEFORE < until)
     }
 
-    fn params(&self, until: Timestamp) -> Result<CertificateParams, rcgen::Error> {
+    fn params(&self, from: Timestamp, until: Timestamp) -> Result<CertificateParams, rcgen::Error> {
         let mut params = CertificateParams::new(self.all_names())?;
         params.distinguished_name.push(DnType::CommonName, self.host.clone());
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -115,7 +119,7 @@ impl SelfMade {
             let small = |number: i8| u8::try_from(number).unwrap_or(1);
             rcgen::date_time_ymd(i32::from(date.year()), small(date.month()), small(date.day()))
         };
-        (params.not_before, params.not_after) = (day(FIRST_DAY), day(until));
+        (params.not_before, params.not_after) = (day(from), day(until));
         Ok(params)
     }
 

@@ -51,10 +51,8 @@ pub fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         last_address: Mutex::default(),
         data,
     };
-    let outcome = super::runtime()?.block_on(async {
-        watch_signals(&environment)?;
-        serve(&environment).await
-    });
+    watch_signals(&environment)?;
+    let outcome = super::runtime()?.block_on(serve(&environment));
     // Into the log as well: it is what the owner of a service reads.
     Ok(match outcome {
         Ok(()) => ExitCode::SUCCESS,
@@ -80,14 +78,18 @@ fn allow_open_files() {
 /// Lets signals end the process: the first one in order, a second interrupt at once.
 ///
 /// # Errors
-/// When the handlers cannot be installed.
+/// When the handlers cannot be installed, or there is no thread for them.
 pub fn watch_signals(environment: &Environment) -> std::io::Result<()> {
     let log = environment.log.clone();
     let force = move || {
         log.flush(LAST_LINES);
         std::process::exit(FORCED_EXIT_CODE);
     };
-    tokio::spawn(Signals::install()?.watch(environment.lifecycle.clone(), force));
+    // A thread of their own: they must also be heard when the server's worker is stuck.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
+    let signals = runtime.block_on(async { Signals::install() })?;
+    let watching = signals.watch(environment.lifecycle.clone(), force);
+    std::thread::Builder::new().name("signals".to_owned()).spawn(move || runtime.block_on(watching))?;
     Ok(())
 }
 

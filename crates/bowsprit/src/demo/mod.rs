@@ -35,8 +35,8 @@ pub fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
         last_address: Mutex::default(),
         data,
     };
+    watch_signals(&environment)?;
     let outcome = commands::runtime()?.block_on(async {
-        watch_signals(&environment)?;
         let simulator = Simulator::start(printer_options(folder.path(), args.speed)).await.context("the simulated printer cannot start")?;
         introduce(folder.path(), args.port);
         let outcome = serve(&environment).await;

@@ -351,10 +351,12 @@ impl Worker<'_> {
 
 /// The nearest of the moments at which all devices with this pause are asked: to wake up for each of them costs more than to ask.
 fn at_common_moment(begun: Instant, due: Instant, pause: Duration) -> Instant {
-    let Some(grid) = Some(pause / 20).filter(|grid| !grid.is_zero()) else { return due };
-    let beyond = due.saturating_duration_since(begun).as_nanos() % grid.as_nanos();
+    if pause.is_zero() {
+        return due;
+    }
+    let beyond = due.saturating_duration_since(begun).as_nanos() % pause.as_nanos();
     let beyond = Duration::from_nanos(u64::try_from(beyond).unwrap_or_default());
-    if beyond < grid / 2 { due - beyond } else { due + (grid - beyond) }
+    if beyond < pause / 2 { due - beyond } else { due + (pause - beyond) }
 }
 
 async fn run_service(device: &Device, service: String, start: bool) {
@@ -375,7 +377,7 @@ mod tests {
         let begun = Instant::now();
         let after = |ms: u64| begun + Duration::from_millis(ms);
         let pause = Duration::from_secs(5);
-        for (due, asked) in [(5000, 5000), (5003, 5000), (5124, 5000), (5126, 5250), (86_400_240, 86_400_250)] {
+        for (due, asked) in [(5000, 5000), (5003, 5000), (7499, 5000), (7501, 10_000), (86_404_990, 86_405_000)] {
             assert_eq!(at_common_moment(begun, after(due), pause), after(asked), "{due}");
         }
         assert_eq!(at_common_moment(begun, after(7), Duration::ZERO), after(7));

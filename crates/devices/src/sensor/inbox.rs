@@ -24,7 +24,7 @@ pub(super) struct Inbox {
 pub(super) enum Added {
     /// It waits.
     Waits,
-    /// It waits, and now there are many.
+    /// It waits, and with it there are many.
     Many,
     /// There was no room for it.
     Lost,
@@ -37,7 +37,7 @@ impl Inbox {
         }
         self.bytes += payload.len();
         self.messages.push_back(payload);
-        if self.messages.len() >= MANY_WAITING { Added::Many } else { Added::Waits }
+        if self.messages.len() == MANY_WAITING { Added::Many } else { Added::Waits }
     }
 
     /// The oldest one.
@@ -45,6 +45,10 @@ impl Inbox {
         let payload = self.messages.pop_front()?;
         self.bytes -= payload.len();
         Some(payload)
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.messages.is_empty()
     }
 
     /// Puts back what [`Inbox::take`] gave.
@@ -63,7 +67,7 @@ mod tests {
         let mut inbox = Inbox::default();
         let added: Vec<_> = (0..=MAX_WAITING).map(|n| inbox.add(Bytes::from(n.to_string()))).collect();
         assert_eq!((added[0], added[MANY_WAITING - 2], added[MANY_WAITING - 1]), (Added::Waits, Added::Waits, Added::Many));
-        assert_eq!((added[MAX_WAITING - 1], added[MAX_WAITING]), (Added::Many, Added::Lost));
+        assert_eq!((added[MAX_WAITING - 1], added[MAX_WAITING]), (Added::Waits, Added::Lost));
         let first = inbox.take().unwrap();
         inbox.put_back(first);
         let all: Vec<_> = std::iter::from_fn(|| inbox.take()).collect();

@@ -7,7 +7,7 @@ use bytes::Bytes;
 use outbound::mqtt::{Link, Message, Mqtt, Qos, Subscription};
 use runtime::{LogThrottle, StopToken};
 use tokio::sync::Notify;
-use tokio::task::coop::consume_budget;
+use tokio::task::yield_now;
 use tokio::time::{MissedTickBehavior, interval};
 
 use super::inbox::Added;
@@ -31,16 +31,16 @@ pub(super) async fn run(sensors: Arc<Sensors>, mqtt: Mqtt, qos: Qos, stop: StopT
         tokio::select! {
             () = stop.cancelled() => return,
             _ = ticks.tick() => {
-                read(&sensors).await;
+                read(&sensors, &many, &stop).await;
                 sensors.tell();
             }
-            () = many.notified() => read(&sensors).await,
+            () = many.notified() => read(&sensors, &many, &stop).await,
             changed = link.changed() => {
                 if changed.is_err() {
                     return;
                 }
                 if matches!(*link.borrow_and_update(), Link::Offline(_)) {
-                    read(&sensors).await;
+                    read(&sensors, &many, &stop).await;
                     sensors.iter().for_each(|sensor| sensor.lose());
                 }
             }
@@ -63,25 +63,30 @@ fn subscribe(sensor: &Arc<Sensor>, mqtt: &Mqtt, qos: Qos, many: &Arc<Notify>) ->
             }
         }
     };
-    let subscribed = mqtt.subscribe(topic, qos, taken);
-    subscribed.inspect_err(|error| tracing::warn!(sensor = sensor.configured.id, topic, %error, "a sensor cannot listen")).ok()
+    mqtt.subscribe(topic, qos, taken).map_err(|error| sensor.fail(&format!("it cannot listen to `{topic}`: {error}"))).ok()
 }
 
 /// Reads what waits: here while that is quick, the rest on threads for computing, so that no sensor waits for another.
-async fn read(sensors: &Sensors) {
-    for sensor in sensors.iter() {
-        loop {
-            match sensor.read_quickly() {
-                Left::Nothing => break,
-                // Others on this thread have their turn, too.
-                Left::Some => consume_budget().await,
-                Left::Slow => {
-                    let sensor = sensor.clone();
-                    // Goes on by itself; a second one would find that it is somebody's turn.
-                    drop(tokio::task::spawn_blocking(move || sensor.read_slowly()));
-                    break;
-                }
-            }
+async fn read(sensors: &Sensors, many: &Arc<Notify>, stop: &StopToken) {
+    for sensor in sensors.iter().filter(|sensor| sensor.has_messages()) {
+        match sensor.read_quickly() {
+            Left::Nothing => {}
+            // In the next round.
+            Left::Some => many.notify_one(),
+            Left::Slow => read_slowly(sensor, many, stop),
         }
+        // Others on this thread have their turn, too.
+        yield_now().await;
     }
+}
+
+/// Reads a portion on a thread for computing, and lets the next round come when there is more.
+fn read_slowly(sensor: &Arc<Sensor>, many: &Arc<Notify>, stop: &StopToken) {
+    let Some(reader) = sensor.slow_reader() else { return };
+    let (many, stop) = (many.clone(), stop.clone());
+    drop(tokio::task::spawn_blocking(move || {
+        if reader.read(|| stop.is_cancelled()) == Left::Some {
+            many.notify_one();
+        }
+    }));
 }

@@ -20,6 +20,6 @@ mod service;
 
 pub use inbox::{MANY_WAITING, MAX_WAITING, MAX_WAITING_BYTES};
 pub use options::{Configured, MAX_SENSORS, SensorKind, SensorOptions, Strategy};
-pub use ports::{HistoryFields, Initial, Report};
+pub use ports::{Boundary, HistoryFields, Initial, Report};
 pub use reading::MAX_PARAMETERS;
 pub use service::Sensors;

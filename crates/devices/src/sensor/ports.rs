@@ -11,6 +11,9 @@ pub type Report = Arc<dyn Fn(Value) + Send + Sync>;
 /// Gives the number with which a job begins.
 pub type Initial = Arc<dyn Fn() -> Option<Value> + Send + Sync>;
 
+/// Called when a job is about to begin or to end.
+pub type Boundary = Arc<dyn Fn() + Send + Sync>;
+
 /// Fields in the records of the history.
 pub trait HistoryFields: Send + Sync {
     /// Adds a field.
@@ -18,4 +21,7 @@ pub trait HistoryFields: Send + Sync {
     /// # Errors
     /// With a sentence.
     fn register(&self, field: &SensorHistoryField, initial: Option<Initial>) -> Result<Report, String>;
+
+    /// Calls this before a job begins and before it ends, so that what waits can be reported.
+    fn before_boundaries(&self, call: Boundary);
 }

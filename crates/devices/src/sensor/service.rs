@@ -1,6 +1,7 @@
 //! The handle: all sensors.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bytes::Bytes;
@@ -29,6 +30,7 @@ pub(super) struct Sensor {
     inbox: Mutex<Inbox>,
     /// Held by whoever reads messages: they are read in their order.
     turn: Mutex<()>,
+    is_read_slowly: AtomicBool,
     /// Parameters and where their numbers go.
     reports: OnceLock<Vec<(String, Report)>>,
 }
@@ -36,6 +38,34 @@ pub(super) struct Sensor {
 struct State {
     series: Series,
     error: Option<String>,
+    /// Connections to the broker that have ended.
+    epoch: u64,
+}
+
+/// See [`Sensor::slow_reader`].
+pub(super) struct SlowReader(Arc<Sensor>);
+
+impl SlowReader {
+    /// Reads a portion of what waits, until it is to `end`. Blocks.
+    pub(super) fn read(self, end: impl Fn() -> bool) -> Left {
+        let sensor = &self.0;
+        let Some(_turn) = sensor.turn.try_lock() else { return Left::Nothing };
+        let epoch = sensor.state.lock().epoch;
+        for _ in 0..AT_ONCE {
+            if end() {
+                return Left::Nothing;
+            }
+            let Some(payload) = sensor.next() else { return Left::Nothing };
+            sensor.take(sensor.template().read(&payload), epoch);
+        }
+        Left::Some
+    }
+}
+
+impl Drop for SlowReader {
+    fn drop(&mut self) {
+        self.0.is_read_slowly.store(false, Ordering::Release);
+    }
 }
 
 /// What is left after reading for a moment.
@@ -52,8 +82,15 @@ pub(super) enum Left {
 impl Sensor {
     fn new(configured: Configured) -> Arc<Self> {
         let series = Series::new(configured.options.sensor_store_size as usize);
-        let state = Mutex::new(State { series, error: None });
-        Arc::new(Self { configured, state, inbox: Mutex::default(), turn: Mutex::default(), reports: OnceLock::new() })
+        let state = Mutex::new(State { series, error: None, epoch: 0 });
+        Arc::new(Self {
+            configured,
+            state,
+            inbox: Mutex::default(),
+            turn: Mutex::default(),
+            is_read_slowly: AtomicBool::new(false),
+            reports: OnceLock::new(),
+        })
     }
 
     /// Takes a message.
@@ -61,13 +98,18 @@ impl Sensor {
         self.inbox.lock().add(payload)
     }
 
+    pub(super) fn has_messages(&self) -> bool {
+        !self.inbox.lock().is_empty()
+    }
+
     /// Reads what waits, as far as that takes no time.
     pub(super) fn read_quickly(&self) -> Left {
         let Some(_turn) = self.turn.try_lock() else { return Left::Nothing };
+        let epoch = self.state.lock().epoch;
         for _ in 0..AT_ONCE {
             let Some(payload) = self.next() else { return Left::Nothing };
             match self.template().read_quickly(&payload) {
-                Some(outcome) => self.take(outcome),
+                Some(outcome) => self.take(outcome, epoch),
                 None => {
                     self.inbox.lock().put_back(payload);
                     return Left::Slow;
@@ -77,12 +119,9 @@ impl Sensor {
         Left::Some
     }
 
-    /// Reads what waits, for as long as it takes.
-    pub(super) fn read_slowly(&self) {
-        let Some(_turn) = self.turn.try_lock() else { return };
-        while let Some(payload) = self.next() {
-            self.take(self.template().read(&payload));
-        }
+    /// The right to read messages that take time; none while somebody has it.
+    pub(super) fn slow_reader(self: &Arc<Self>) -> Option<SlowReader> {
+        (!self.is_read_slowly.swap(true, Ordering::AcqRel)).then(|| SlowReader(self.clone()))
     }
 
     fn next(&self) -> Option<Bytes> {
@@ -94,22 +133,27 @@ impl Sensor {
         ReadingTemplate { template: &self.configured.options.state_response_template, context: &self.configured.context }
     }
 
-    /// Takes what a message said, or why it said nothing.
-    fn take(&self, outcome: Result<SensorValues, String>) {
+    /// It cannot be read.
+    pub(super) fn fail(&self, error: &str) {
+        let before = self.state.lock().error.replace(error.to_owned());
+        if before.as_deref() != Some(error) {
+            tracing::warn!(sensor = self.configured.id, error, "a sensor cannot be read");
+        }
+    }
+
+    /// Takes what a message of this connection to the broker said, or why it said nothing.
+    fn take(&self, outcome: Result<SensorValues, String>, epoch: u64) {
         let numbers = match outcome {
             Ok(numbers) => numbers,
-            Err(error) => {
-                let before = self.state.lock().error.replace(error.clone());
-                if before.as_ref() != Some(&error) {
-                    tracing::warn!(sensor = self.configured.id, error, "a message of a sensor cannot be used");
-                }
-                return;
-            }
+            Err(error) => return self.fail(&error),
         };
         {
             let mut state = self.state.lock();
             state.error = None;
-            state.series.take(numbers.clone());
+            // What is known after the end of the connection is not what holds then.
+            if state.epoch == epoch {
+                state.series.take(numbers.clone());
+            }
         }
         // Without the lock: the history asks for initial numbers while it holds one of its own.
         for (parameter, report) in self.reports.get().into_iter().flatten() {
@@ -121,10 +165,12 @@ impl Sensor {
 
     /// The broker is gone.
     pub(super) fn lose(&self) {
-        self.state.lock().series.lose();
+        let mut state = self.state.lock();
+        state.series.lose();
+        state.epoch += 1;
     }
 
-    /// Its present status: what waits is read first.
+    /// Its present status: what waits is read first, as far as that takes no time.
     fn status(&self, extended: bool) -> SensorStatus {
         self.read_quickly();
         let (configured, state) = (&self.configured, self.state.lock());
@@ -209,6 +255,15 @@ impl Sensors {
 
 fn reports(sensor: &Arc<Sensor>, history: &dyn HistoryFields) -> Vec<(String, Report)> {
     let mut reports = Vec::new();
+    if !sensor.configured.fields.is_empty() {
+        let weak = Arc::downgrade(sensor);
+        // What was said before a job begins or ends counts before it.
+        history.before_boundaries(Arc::new(move || {
+            if let Some(sensor) = weak.upgrade() {
+                sensor.read_quickly();
+            }
+        }));
+    }
     for field in &sensor.configured.fields {
         let (weak, parameter) = (Arc::downgrade(sensor), field.parameter.clone());
         let initial: Initial = Arc::new(move || weak.upgrade()?.state.lock().series.number(&parameter));
@@ -218,4 +273,62 @@ fn reports(sensor: &Arc<Sensor>, history: &dyn HistoryFields) -> Vec<(String, Re
         }
     }
     reports
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use config::Secrets;
+    use serde_json::json;
+
+    const SLOW: &str = "{% for n in range(20000) %}{% endfor %}";
+
+    fn sensor(template: &str) -> Arc<Sensor> {
+        let text = format!("[sensor s]\ntype: mqtt\nstate_topic: a\nstate_response_template: {template}\n");
+        let (mut configured, problems) = crate::reading::options(&text, |reader| Configured::read(reader, &Secrets::default()));
+        assert_eq!(problems, [""; 0]);
+        Sensor::new(configured.remove(0))
+    }
+
+    fn add(sensor: &Sensor, payloads: &[&str]) {
+        payloads.iter().for_each(|payload| assert_eq!(sensor.add(Bytes::copy_from_slice(payload.as_bytes())), Added::Waits));
+    }
+
+    #[test]
+    fn whoever_asks_gets_what_waits() {
+        let sensor = sensor("{set_result('n', payload)}");
+        add(&sensor, &["1", "2"]);
+        assert_eq!(sensor.status(false).values, *json!({"n": 2.0}).as_object().unwrap());
+        assert!(!sensor.has_messages());
+        add(&sensor, &["no number"]);
+        assert!(sensor.status(false).error.unwrap().contains("expected a number"));
+    }
+
+    #[test]
+    fn what_takes_time_is_read_in_portions_by_one_thread() {
+        let sensor = sensor(&format!("{SLOW}{{set_result('n', payload)}}"));
+        add(&sensor, &["1", "2"]);
+        assert_eq!((sensor.read_quickly(), sensor.status(false).values.len()), (Left::Slow, 0));
+        let reader = sensor.slow_reader().unwrap();
+        assert!(sensor.slow_reader().is_none());
+        assert_eq!(reader.read(|| true), Left::Nothing, "the server stops");
+        assert!(sensor.has_messages());
+        for n in 0..AT_ONCE {
+            sensor.add(Bytes::from(n.to_string()));
+        }
+        assert_eq!(sensor.slow_reader().unwrap().read(|| false), Left::Some);
+        assert_eq!(sensor.slow_reader().unwrap().read(|| false), Left::Nothing);
+        assert_eq!(sensor.state.lock().series.number("n"), Some(json!(63.0)), "in their order");
+    }
+
+    #[test]
+    fn what_is_read_after_the_end_of_a_connection_does_not_hold() {
+        let sensor = sensor("{set_result('n', payload)}");
+        let epoch = sensor.state.lock().epoch;
+        sensor.lose();
+        sensor.take(Ok(json!({"n": 1}).as_object().unwrap().clone()), epoch);
+        assert!(sensor.status(false).values.is_empty());
+        add(&sensor, &["2"]);
+        assert_eq!(sensor.status(false).values["n"], json!(2.0));
+    }
 }

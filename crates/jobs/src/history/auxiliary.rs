@@ -56,6 +56,9 @@ impl Strategy {
 /// Gives the value that a field begins with.
 pub type Initial = Arc<dyn Fn() -> Option<Value> + Send + Sync>;
 
+/// Called when a job is about to begin or to end.
+type Boundary = Arc<dyn Fn() + Send + Sync>;
+
 /// A field of a component.
 #[derive(Clone)]
 pub struct Field {
@@ -144,6 +147,8 @@ enum Phase {
 struct Inner {
     fields: Vec<(Field, Gathered)>,
     phase: Phase,
+    /// Called before a job begins and before it ends.
+    boundaries: Vec<Boundary>,
 }
 
 /// All registered fields. Cheap to clone.
@@ -187,6 +192,18 @@ impl Auxiliary {
         }
         inner.fields.push((field, Gathered::default()));
         Ok(FieldHandle { auxiliary: self.clone(), index: inner.fields.len() - 1 })
+    }
+
+    /// Calls this before a job begins and before it ends: the place to report what waits.
+    pub fn before_boundaries(&self, call: Arc<dyn Fn() + Send + Sync>) {
+        self.0.lock().boundaries.push(call);
+    }
+
+    /// A job is about to begin or to end.
+    pub(crate) fn at_boundary(&self) {
+        // Not under the lock: they report.
+        let boundaries = self.0.lock().boundaries.clone();
+        boundaries.iter().for_each(|call| call());
     }
 
     /// Number of fields.
@@ -263,18 +280,23 @@ impl Auxiliary {
     }
 
     /// The totals of all fields that are in them; `look_up` gives the stored total and maximum.
-    pub(crate) fn totals(&self, look_up: impl Fn(&str, &str) -> (f64, f64)) -> Vec<AuxiliaryTotal> {
-        let inner = self.0.lock();
-        let counted = inner.fields.iter().map(|(field, _)| field).filter(|field| is_in_totals(field));
+    ///
+    /// # Errors
+    /// Those of `look_up`.
+    pub(crate) fn totals<E>(&self, look_up: impl Fn(&str, &str) -> Result<(f64, f64), E>) -> Result<Vec<AuxiliaryTotal>, E> {
+        // Not under the lock: looking up may wait for the disk.
+        let counted: Vec<Field> =
+            self.0.lock().fields.iter().map(|(field, _)| field).filter(|field| is_in_totals(field)).cloned().collect();
         counted
+            .into_iter()
             .map(|field| {
-                let (total, maximum) = look_up(&field.provider, &field.name);
-                AuxiliaryTotal {
-                    provider: field.provider.clone(),
-                    field: field.name.clone(),
+                let (total, maximum) = look_up(&field.provider, &field.name)?;
+                Ok(AuxiliaryTotal {
                     maximum: field.report_maximum.then(|| round(maximum, field.precision)),
                     total: field.report_total.then(|| round(total, field.precision)),
-                }
+                    provider: field.provider,
+                    field: field.name,
+                })
             })
             .collect()
     }

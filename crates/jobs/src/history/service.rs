@@ -226,7 +226,7 @@ impl History {
 
 fn read_totals(conn: &Connection, auxiliary: &Auxiliary) -> Result<Totals, StoreError> {
     let jobs = table::own_totals(conn)?;
-    let auxiliary: Vec<AuxiliaryTotal> = auxiliary.totals(|provider, field| totals::get(conn, provider, field).unwrap_or_default());
+    let auxiliary: Vec<AuxiliaryTotal> = auxiliary.totals(|provider, field| totals::get(conn, provider, field))?;
     Ok(Totals { jobs, auxiliary })
 }
 

@@ -305,6 +305,7 @@ impl Worker {
 
     /// A job began: its record is written, then everybody is told.
     async fn record(&mut self, now: &PrintStats, start_time: f64) {
+        self.history.auxiliary.at_boundary();
         self.history.auxiliary.start();
         let filename = now.filename.to_string();
         let numbers = Numbers::of(now);
@@ -352,6 +353,7 @@ impl Worker {
             mark.numbers = job.numbers;
         }
         let user = self.history.user_of(&job.filename);
+        self.history.auxiliary.at_boundary();
         let finish = Finish {
             user,
             metadata: self.history.files.metadata(job.filename.clone()).await,

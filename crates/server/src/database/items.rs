@@ -47,7 +47,15 @@ pub(super) struct DatabaseItem {
     #[schemars(with = "Value")]
     key: Option<Box<RawValue>>,
     #[schemars(with = "Value")]
-    value: Arc<RawValue>,
+    value: Stored,
+}
+
+/// A value: shared with others who read it, or read for one.
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Stored {
+    Shared(Arc<RawValue>),
+    Own(Box<RawValue>),
 }
 
 /// Who asks: a client, or somebody who looks for a fault.
@@ -87,8 +95,8 @@ impl Database {
         let namespace = namespace(&params.namespace)?;
         let key = params.key.as_ref().map(KeyArgument::parse).transpose()?;
         let value = match reach {
-            Reach::Client => self.namespaces.client_get(&namespace, key.as_ref()).await,
-            Reach::Debug => self.namespaces.get(&namespace, key.as_ref()).await.map(Arc::from),
+            Reach::Client => self.namespaces.client_get(&namespace, key.as_ref()).await.map(Stored::Shared),
+            Reach::Debug => self.namespaces.get(&namespace, key.as_ref()).await.map(Stored::Own),
         };
         Ok(DatabaseItem { namespace: params.namespace, key: params.key.map(|key| key.0), value: value.map_err(to_api)? })
     }
@@ -101,7 +109,7 @@ impl Database {
             Reach::Debug => self.namespaces.debug_post(&namespace, &key, value).await,
         };
         stored.map_err(to_api)?;
-        Ok(DatabaseItem { namespace: params.namespace, key: Some(params.key.0), value: params.value.into() })
+        Ok(DatabaseItem { namespace: params.namespace, key: Some(params.key.0), value: Stored::Own(params.value) })
     }
 
     pub(super) async fn delete(&self, reach: Reach, params: DeleteParams) -> Result<DatabaseItem, ApiError> {
@@ -110,6 +118,6 @@ impl Database {
             Reach::Client => self.namespaces.client_delete(&namespace, &key).await,
             Reach::Debug => self.namespaces.debug_delete(&namespace, &key).await,
         };
-        Ok(DatabaseItem { namespace: params.namespace, key: Some(params.key.0), value: value.map_err(to_api)?.into() })
+        Ok(DatabaseItem { namespace: params.namespace, key: Some(params.key.0), value: Stored::Own(value.map_err(to_api)?) })
     }
 }

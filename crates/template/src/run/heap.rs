@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::value::{Key, Map, Range, Value};
 use crate::error::{Error, Result};
-use crate::limits::{MAX_MEMORY, MAX_STEPS, MAX_VALUE_DEPTH};
+use crate::limits::{MAX_MEMORY, MAX_QUICK_MEMORY, MAX_QUICK_STEPS, MAX_STEPS, MAX_VALUE_DEPTH};
 
 /// Approximate bytes of one element of a list.
 const ITEM: usize = size_of::<Value>();
@@ -14,12 +14,20 @@ const ITEM: usize = size_of::<Value>();
 const PAIR: usize = size_of::<(Key, Value)>() + 2 * size_of::<usize>();
 
 /// All lists and dictionaries.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Heap {
     pub(crate) lists: Vec<Vec<Value>>,
     pub(crate) maps: Vec<Map>,
     pub(crate) steps: usize,
     memory: usize,
+    max_steps: usize,
+    max_memory: usize,
+}
+
+impl Default for Heap {
+    fn default() -> Self {
+        Self { lists: Vec::new(), maps: Vec::new(), steps: 0, memory: 0, max_steps: MAX_STEPS, max_memory: MAX_MEMORY }
+    }
 }
 
 /// The elements of something that can be iterated over.
@@ -46,16 +54,26 @@ impl Items {
 }
 
 impl Heap {
+    /// Allows only what takes no time.
+    pub(crate) fn hurry(&mut self) {
+        (self.max_steps, self.max_memory) = (MAX_QUICK_STEPS, MAX_QUICK_MEMORY);
+    }
+
+    /// True when more was wanted than is allowed.
+    pub(crate) fn is_exhausted(&self) -> bool {
+        self.steps > self.max_steps || self.memory > self.max_memory
+    }
+
     /// Counts steps.
     pub(crate) fn spend(&mut self, steps: usize) -> Result<()> {
         self.steps = self.steps.saturating_add(steps);
-        if self.steps > MAX_STEPS { Err(Error::limit(format!("the template does not end within {MAX_STEPS} steps"))) } else { Ok(()) }
+        if self.steps > self.max_steps { Err(Error::limit(format!("the template does not end within {MAX_STEPS} steps"))) } else { Ok(()) }
     }
 
     /// Counts bytes, before they are taken.
     pub(crate) fn allot(&mut self, bytes: usize) -> Result<()> {
         self.memory = self.memory.saturating_add(bytes);
-        if self.memory > MAX_MEMORY {
+        if self.memory > self.max_memory {
             return Err(Error::limit(format!("the template needs more than {} MiB of memory", MAX_MEMORY / 1024 / 1024)));
         }
         Ok(())

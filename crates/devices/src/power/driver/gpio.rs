@@ -35,12 +35,13 @@ pub(super) struct LazyPin {
     pin: Pin,
     /// Level to begin with. Unset: the level that it has.
     initial: Option<bool>,
-    claim: Option<Arc<Claim>>,
     line: Option<Arc<dyn Output>>,
+    /// Dropped last: the line is free when the kernel has it back.
+    claim: Option<Arc<Claim>>,
 }
 
 impl LazyPin {
-    /// The line is taken at once: of two sections that name it, the first one of the configuration has it.
+    /// The line is taken at once: of two power devices that name it, the first one of the configuration has it.
     pub(super) fn new(gpio: &Gpio, pin: Pin, initial: Option<bool>) -> Self {
         Self { claim: gpio.claim(&pin).ok().map(Arc::new), gpio: gpio.clone(), pin, initial, line: None }
     }

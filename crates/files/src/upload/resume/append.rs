@@ -100,19 +100,23 @@ struct Target {
 impl Target {
     fn open(turn: &Turn) -> Result<Self, ApiError> {
         let upload = &turn.upload;
-        let mut state = upload.state.lock();
+        // Taken before the file is touched: others ask for the state on threads that must not wait for the disk.
+        let (offset, hash) = {
+            let mut state = upload.state.lock();
+            (state.offset, state.hash.take())
+        };
         let failed = |error: io::Error| save_failed(&error);
         let mut file = File::options().read(true).write(true).open(shelf::data_path(&upload.folder, &upload.id)).map_err(failed)?;
         file.try_lock().map_err(|_| ApiError::new(ErrorKind::Conflict, "The upload is still being written; try again"))?;
         // What was not acknowledged comes again.
-        file.set_len(state.offset).map_err(failed)?;
-        file.seek(SeekFrom::Start(state.offset)).map_err(failed)?;
-        let hash = match state.hash.take() {
-            Some((hash, at)) if at == state.offset => Some(hash),
-            _ if state.offset == 0 => upload.wants_checksum.then(Sha256::new),
+        file.set_len(offset).map_err(failed)?;
+        file.seek(SeekFrom::Start(offset)).map_err(failed)?;
+        let hash = match hash {
+            Some((hash, at)) if at == offset => Some(hash),
+            _ if offset == 0 => upload.wants_checksum.then(Sha256::new),
             _ => None,
         };
-        Ok(Self { out: BufWriter::with_capacity(WRITE_BYTES, file), hash, written: state.offset, unsynced: 0 })
+        Ok(Self { out: BufWriter::with_capacity(WRITE_BYTES, file), hash, written: offset, unsynced: 0 })
     }
 
     fn write(&mut self, data: &[u8]) -> io::Result<()> {

@@ -101,7 +101,8 @@ fn totals_are_for_numbers_that_are_asked_for() {
     handle.report(json!(1.26));
     assert_eq!(auxiliary.contributions(), [Contribution { provider: "sensor s".into(), field: "f".into(), value: 1.3 }]);
     let shown = AuxiliaryTotal { provider: "sensor s".into(), field: "f".into(), maximum: None, total: Some(5.3) };
-    assert_eq!(auxiliary.totals(|_, _| (5.26, 9.0)), [shown]);
+    assert_eq!(auxiliary.totals(|_, _| Ok::<_, ()>((5.26, 9.0))), Ok(vec![shown]));
+    assert_eq!(auxiliary.totals(|_, _| Err("the disk")), Err("the disk"), "no zeros in place of what cannot be read");
 }
 
 #[test]
@@ -115,4 +116,17 @@ fn lists_and_names_are_bounded() {
     let entries: Value = serde_json::from_str(&auxiliary.entries()).unwrap();
     let list = entries[0]["value"].as_array().unwrap();
     assert_eq!((list.len(), &list[0]), (MAX_COLLECTED, &json!(50)));
+}
+
+#[test]
+fn what_waits_is_reported_before_a_job_begins() {
+    let auxiliary = Auxiliary::default();
+    let handle = auxiliary.register(field(Strategy::Accumulate)).unwrap();
+    auxiliary.before_boundaries(Arc::new(move || handle.report(json!(5))));
+    auxiliary.at_boundary();
+    auxiliary.start();
+    let value = || serde_json::from_str::<Value>(&auxiliary.entries()).unwrap()[0]["value"].clone();
+    assert_eq!(value(), json!(0.0), "it was said before the job");
+    auxiliary.at_boundary();
+    assert_eq!(value(), json!(5.0), "and this within it");
 }
