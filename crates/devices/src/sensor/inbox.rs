@@ -47,8 +47,8 @@ impl Inbox {
         Some(payload)
     }
 
-    pub(super) fn is_empty(&self) -> bool {
-        self.messages.is_empty()
+    pub(super) fn len(&self) -> usize {
+        self.messages.len()
     }
 
     /// Puts back what [`Inbox::take`] gave.

@@ -20,6 +20,9 @@ const TICK: Duration = Duration::from_secs(1);
 /// Lost messages of one sensor are logged so often at most.
 const LOSS_INTERVAL: Duration = Duration::from_secs(10);
 
+/// Messages that are read before others on this thread have their turn.
+const WITHOUT_BREAK: usize = 32;
+
 /// Listens until `stop`; `qos` counts where a sensor has none of its own.
 pub(super) async fn run(sensors: Arc<Sensors>, mqtt: Mqtt, qos: Qos, stop: StopToken) {
     let many = Arc::new(Notify::new());
@@ -68,15 +71,19 @@ fn subscribe(sensor: &Arc<Sensor>, mqtt: &Mqtt, qos: Qos, many: &Arc<Notify>) ->
 
 /// Reads what waits: here while that is quick, the rest on threads for computing, so that no sensor waits for another.
 async fn read(sensors: &Sensors, many: &Arc<Notify>, stop: &StopToken) {
-    for sensor in sensors.iter().filter(|sensor| sensor.has_messages()) {
+    let mut since_break = 0;
+    for sensor in sensors.iter() {
+        since_break += sensor.waiting();
         match sensor.read_quickly() {
             Left::Nothing => {}
             // In the next round.
             Left::Some => many.notify_one(),
             Left::Slow => read_slowly(sensor, many, stop),
         }
-        // Others on this thread have their turn, too.
-        yield_now().await;
+        if since_break >= WITHOUT_BREAK {
+            since_break = 0;
+            yield_now().await;
+        }
     }
 }
 
