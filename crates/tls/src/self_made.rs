@@ -81,7 +81,7 @@ impl SelfMade {
         // With a clock that was never set it would end before its first day.
         let from = now.max(FIRST_DAY);
         let until = from + LIFE_TIME;
-        let certificate = self.params(from - DAY, until).and_then(|params| params.self_signed(&key)).map_err(make)?;
+        let certificate = self.params(from).and_then(|params| params.self_signed(&key)).map_err(make)?;
         let text = format!(
             "Made by Bowsprit; remove it and restart to have it made anew.\n{HOST}{}\n{UNTIL}{until}\n{}",
             self.host,
@@ -109,7 +109,7 @@ impl SelfMade {
         after(HOST) == Some(&self.host) && until.is_some_and(|until| now + RENEW_BEFORE < until)
     }
 
-    fn params(&self, from: Timestamp, until: Timestamp) -> Result<CertificateParams, rcgen::Error> {
+    fn params(&self, from: Timestamp) -> Result<CertificateParams, rcgen::Error> {
         let mut params = CertificateParams::new(self.all_names())?;
         params.distinguished_name.push(DnType::CommonName, self.host.clone());
         params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -119,7 +119,7 @@ impl SelfMade {
             let small = |number: i8| u8::try_from(number).unwrap_or(1);
             rcgen::date_time_ymd(i32::from(date.year()), small(date.month()), small(date.day()))
         };
-        (params.not_before, params.not_after) = (day(from), day(until));
+        (params.not_before, params.not_after) = (day(from - DAY), day(from + LIFE_TIME));
         Ok(params)
     }
 
@@ -197,6 +197,16 @@ mod tests {
         renamed.prepare(now() + LIFE_TIME).unwrap();
         assert_ne!(files().1, second, "another name");
         assert!(Identity::read(&made.certificate(), &made.key()).is_ok());
+    }
+
+    #[test]
+    fn none_holds_longer_than_systems_accept() {
+        let (_keep, made) = bench();
+        for at in [now(), FIRST_DAY] {
+            let params = made.params(at).unwrap();
+            let days = (params.not_after - params.not_before).whole_days();
+            assert!((LIFE_TIME.as_secs() / 86_400..=825).contains(&u64::try_from(days).unwrap()), "{days}");
+        }
     }
 
     #[test]
