@@ -11,6 +11,8 @@ use protocol::ApiError;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
+use crate::service::ended_abnormally;
+
 /// Whoever waits so long for a shared thread gets another one: the look before may be at a disk that hangs.
 const PATIENCE: Duration = Duration::from_millis(20);
 
@@ -38,8 +40,8 @@ impl Lane {
         let work = move || {
             // Nobody waits any more: the disk is spared.
             if !tell.is_closed() {
-                let outcome = catch_unwind(AssertUnwindSafe(look));
-                drop(tell.send(outcome.unwrap_or_else(|_| Err(ApiError::internal("The file operation failed")))));
+                // What panics tells nothing, and the thread goes on with the next one.
+                let _ = catch_unwind(AssertUnwindSafe(|| tell.send(look())));
             }
         };
         if self.add(Box::new(work)) {
@@ -47,7 +49,7 @@ impl Lane {
         }
         loop {
             match timeout(PATIENCE, &mut told).await {
-                Ok(outcome) => return outcome.unwrap_or_else(|_| Err(ApiError::internal("The file operation failed"))),
+                Ok(outcome) => return outcome.unwrap_or_else(|error| Err(ended_abnormally(&error))),
                 Err(_) if self.0.lock().looks.is_empty() => {}
                 Err(_) => self.serve(),
             }

@@ -318,10 +318,13 @@ impl FileTransfer for Transfer {
 }
 
 pub(crate) async fn blocking<T: Send + 'static>(work: impl FnOnce() -> Result<T, ApiError> + Send + 'static) -> Result<T, ApiError> {
-    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| {
-        tracing::error!(%error, "a file operation ended abnormally");
-        Err(ApiError::internal("The file operation failed"))
-    })
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(ended_abnormally(&error)))
+}
+
+/// For what panicked on its thread.
+pub(crate) fn ended_abnormally(error: &(dyn std::error::Error + 'static)) -> ApiError {
+    tracing::error!(error, "a file operation ended abnormally");
+    ApiError::internal("The file operation failed")
 }
 
 #[cfg(test)]
