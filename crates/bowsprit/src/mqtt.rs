@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fwhost::{FwHost, HostEvent};
+use fwhost::{FwHost, HostEvent, PrintState};
 use integrations::MqttService;
 use outbound::mqtt::{Mqtt, Worker};
 use protocol::FwhostState;
@@ -35,7 +35,10 @@ impl MqttParts {
         let instance = section.instance_name.clone().unwrap_or_else(host_name);
         let qos = section.default_qos();
         let presence = presence_topic(&instance, form);
-        let options = section.client_options()?.announce(&presence, r#"{"server":"online"}"#, r#"{"server":"offline"}"#, qos);
+        let mut options = section.client_options()?.announce(&presence, r#"{"server":"online"}"#, r#"{"server":"offline"}"#, qos);
+        // Whoever stops a print over MQTT does not wait for messages of sensors to be gathered.
+        let printer = host.clone();
+        options.may_pause = Arc::new(move || printer.print_stats().is_none_or(|stats| stats.state != PrintState::Printing));
         let (client, worker) = Mqtt::new(options);
         let service = MqttService::new(client.clone(), &instance, qos);
         if let Err(error) = service.offer_to_macros(host) {

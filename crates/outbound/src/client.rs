@@ -18,8 +18,8 @@ pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Exchanges that are under way at one time; further ones wait for their turn.
 pub const MAX_EXCHANGES: usize = 8;
 
-/// Connections that are kept for later, per host.
-const KEPT_CONNECTIONS: usize = 1;
+/// Connections that are kept for later, per host: as many as were in use at the same moment. Several devices can be behind one address.
+const KEPT_CONNECTIONS: usize = 16;
 
 /// How long connections are kept for later.
 const KEEP_FOR: Duration = Duration::from_secs(30);

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use rustls::ClientConfig;
 use rustls::pki_types::ServerName;
 use rustls_platform_verifier::BuilderVerifierExt;
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
 /// Secures a connection to `host`, a name or an address. The text of a failure is for people.
-pub(crate) async fn secure(host: &str, tcp: TcpStream) -> Result<TlsStream<TcpStream>, String> {
+pub(crate) async fn secure<S: AsyncRead + AsyncWrite + Unpin>(host: &str, tcp: S) -> Result<TlsStream<S>, String> {
     // Reads some hundred certificates from the disk.
     let config = tokio::task::spawn_blocking(|| {
         let provider = Arc::new(rustls::crypto::ring::default_provider());

@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
 use outbound::Retry;
-use outbound::mqtt::{Link, Message, Mqtt, MqttError, MqttOptions, Qos, Version};
-use tokio::sync::oneshot;
+use outbound::mqtt::{Link, Message, Mqtt, MqttError, MqttOptions, Qos, Subscription, Version};
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
 const DEADLINE: Duration = Duration::from_secs(20);
@@ -101,7 +101,7 @@ async fn online(mqtt: &Mqtt) {
     until(mqtt, |link| *link == Link::Online).await;
 }
 
-async fn next(messages: &mut tokio::sync::mpsc::Receiver<Message>) -> (String, String) {
+async fn next(messages: &mut mpsc::Receiver<Message>) -> (String, String) {
     let message = timeout(DEADLINE, messages.recv()).await.expect("a message in time").unwrap();
     (message.topic, String::from_utf8(message.payload.to_vec()).unwrap())
 }
@@ -144,6 +144,55 @@ async fn a_kept_message_comes_first_to_everybody_and_once() {
     mqtt.publish("state", "new", Qos::AtLeastOnce, false).await.unwrap();
     assert_eq!(next(&mut first).await, pair("state", "new"), "not the kept one again");
     assert_eq!(next(&mut second).await, pair("state", "new"));
+}
+
+/// A client that hears `slow` with all the patience in the world, and what it hears.
+fn patient(options: MqttOptions) -> (Mqtt, oneshot::Sender<()>, mpsc::UnboundedReceiver<String>, Subscription) {
+    let (mqtt, stop) = run(MqttOptions { patience: Duration::from_secs(3600), ..options });
+    let (heard, messages) = mpsc::unbounded_channel();
+    let listener = move |message: &Message| drop(heard.send(String::from_utf8_lossy(&message.payload).into_owned()));
+    let subscription = mqtt.subscribe_patiently("slow", Qos::AtMostOnce, listener).unwrap();
+    (mqtt, stop, messages, subscription)
+}
+
+#[tokio::test]
+async fn messages_that_may_wait_are_fetched_together_unless_somebody_is_in_a_hurry() {
+    let Some(broker) = Broker::start(false).await else { return };
+    let (other, _stop) = run(broker.options());
+    online(&other).await;
+    other.publish("slow", "kept", Qos::AtLeastOnce, true).await.unwrap();
+    let (mqtt, stop, mut messages, _subscription) = patient(broker.options().announce("here", "yes", "no", Qos::AtMostOnce));
+    let mut hear = async || timeout(DEADLINE, messages.recv()).await.expect("a message in time").unwrap();
+    assert_eq!(hear().await, "kept");
+    for n in ["1", "2"] {
+        other.publish("slow", n, Qos::AtLeastOnce, false).await.unwrap();
+    }
+    assert!(timeout(Duration::from_millis(100), hear()).await.is_err(), "it rests");
+    mqtt.publish("anything", "", Qos::AtLeastOnce, false).await.unwrap();
+    assert_eq!((hear().await, hear().await), ("1".to_owned(), "2".to_owned()));
+    other.publish("slow", "3", Qos::AtLeastOnce, false).await.unwrap();
+    assert_eq!(hear().await, "3", "it has just published, so it does not rest");
+    // Leaving is possible at any time, and so is listening to something else.
+    let (resting, _stop, mut messages, _subscription) = patient(broker.options());
+    assert_eq!(timeout(DEADLINE, messages.recv()).await.unwrap().unwrap(), "kept");
+    let (_seen, mut seen) = resting.receive("here", Qos::AtMostOnce, 10).unwrap();
+    assert_eq!(next(&mut seen).await, pair("here", "yes"));
+    drop(stop);
+    assert_eq!(next(&mut seen).await, pair("here", "no"));
+}
+
+#[tokio::test]
+async fn one_that_rests_can_leave() {
+    let Some(broker) = Broker::start(false).await else { return };
+    let (watcher, _stop) = run(broker.options());
+    let (_subscription, mut seen) = watcher.receive("here", Qos::AtMostOnce, 10).unwrap();
+    online(&watcher).await;
+    watcher.publish("slow", "kept", Qos::AtLeastOnce, true).await.unwrap();
+    let (_mqtt, stop, mut messages, _subscription) = patient(broker.options().announce("here", "yes", "no", Qos::AtMostOnce));
+    assert_eq!(next(&mut seen).await, pair("here", "yes"));
+    assert_eq!(timeout(DEADLINE, messages.recv()).await.unwrap().unwrap(), "kept");
+    drop(stop);
+    assert_eq!(next(&mut seen).await, pair("here", "no"));
 }
 
 #[tokio::test]

@@ -5,10 +5,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use outbound::mqtt::{Link, Message, Mqtt, Qos, Subscription};
-use runtime::{LogThrottle, StopToken};
+use runtime::{LogThrottle, StopToken, beat};
 use tokio::sync::Notify;
 use tokio::task::yield_now;
-use tokio::time::{MissedTickBehavior, interval};
 
 use super::inbox::Added;
 use super::service::{Left, Sensor, Sensors};
@@ -28,8 +27,7 @@ pub(super) async fn run(sensors: Arc<Sensors>, mqtt: Mqtt, qos: Qos, stop: StopT
     let many = Arc::new(Notify::new());
     let _subscriptions: Vec<_> = sensors.iter().filter_map(|sensor| subscribe(sensor, &mqtt, qos, &many)).collect();
     let mut link = mqtt.link();
-    let mut ticks = interval(TICK);
-    ticks.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut ticks = beat::ticks(TICK);
     loop {
         tokio::select! {
             () = stop.cancelled() => return,
@@ -66,7 +64,7 @@ fn subscribe(sensor: &Arc<Sensor>, mqtt: &Mqtt, qos: Qos, many: &Arc<Notify>) ->
             }
         }
     };
-    mqtt.subscribe(topic, qos, taken).map_err(|error| sensor.fail(&format!("it cannot listen to `{topic}`: {error}"))).ok()
+    mqtt.subscribe_patiently(topic, qos, taken).map_err(|error| sensor.fail(&format!("it cannot listen to `{topic}`: {error}"))).ok()
 }
 
 /// Reads what waits: here while that is quick, the rest on threads for computing, so that no sensor waits for another.

@@ -15,19 +15,24 @@ pub(super) type Measurements = BTreeMap<String, Vec<f64>>;
 pub(super) struct Series {
     size: usize,
     values: SensorValues,
-    told: SensorValues,
+    /// They have changed since the last tick.
+    has_changed: bool,
     kept: BTreeMap<String, VecDeque<f64>>,
 }
 
 impl Series {
     pub(super) fn new(size: usize) -> Self {
-        Self { size, values: SensorValues::new(), told: SensorValues::new(), kept: BTreeMap::new() }
+        Self { size, values: SensorValues::new(), has_changed: false, kept: BTreeMap::new() }
     }
 
     /// Takes the numbers of a message.
     pub(super) fn take(&mut self, numbers: SensorValues) {
         for (name, number) in numbers {
-            if self.values.len() < MAX_PARAMETERS || self.values.contains_key(&name) {
+            if let Some(value) = self.values.get_mut(&name) {
+                self.has_changed |= *value != number;
+                *value = number;
+            } else if self.values.len() < MAX_PARAMETERS {
+                self.has_changed = true;
                 self.values.insert(name, number);
             }
         }
@@ -35,6 +40,7 @@ impl Series {
 
     /// Nobody knows the numbers any more.
     pub(super) fn lose(&mut self) {
+        self.has_changed |= !self.values.is_empty();
         self.values.clear();
     }
 
@@ -42,24 +48,24 @@ impl Series {
         &self.values
     }
 
-    /// A second is over; the numbers when they changed in it.
-    pub(super) fn tick(&mut self) -> Option<SensorValues> {
+    /// A second is over; true when the numbers have changed in it.
+    pub(super) fn tick(&mut self) -> bool {
         for (name, number) in &self.values {
-            let is_new = !self.kept.contains_key(name);
-            if is_new && self.kept.len() >= MAX_PARAMETERS {
+            let number = number.as_f64().unwrap_or_default();
+            if let Some(list) = self.kept.get_mut(name) {
+                while list.len() >= self.size {
+                    list.pop_front();
+                }
+                list.push_back(number);
+                continue;
+            }
+            if self.kept.len() >= MAX_PARAMETERS {
                 // Templates that make up names: those that are gone make room.
                 self.kept.retain(|name, _| self.values.contains_key(name));
             }
-            let list = self.kept.entry(name.clone()).or_default();
-            if list.len() >= self.size {
-                list.pop_front();
-            }
-            list.push_back(number.as_f64().unwrap_or_default());
+            self.kept.insert(name.clone(), [number].into());
         }
-        (self.values != self.told).then(|| {
-            self.told = self.values.clone();
-            self.values.clone()
-        })
+        std::mem::take(&mut self.has_changed)
     }
 
     pub(super) fn measurements(&self) -> Measurements {
@@ -83,21 +89,23 @@ mod tests {
     #[test]
     fn numbers_are_kept_each_second_and_told_when_they_change() {
         let mut series = Series::new(3);
-        assert_eq!(series.tick(), None);
+        assert!(!series.tick());
         series.take(numbers(&json!({"a": 1, "b": 5})));
         series.take(numbers(&json!({"a": 2})));
-        assert_eq!(series.tick(), Some(numbers(&json!({"a": 2, "b": 5}))), "b stays");
-        assert_eq!(series.tick(), None);
+        assert!(series.tick());
+        assert_eq!(series.values(), &numbers(&json!({"a": 2, "b": 5})), "b stays");
+        series.take(numbers(&json!({"a": 2})));
+        assert!(!series.tick(), "the same again");
         series.take(numbers(&json!({"c": 0.5})));
-        assert!(series.tick().is_some());
+        assert!(series.tick());
         series.tick();
         assert_eq!(
             series.measurements(),
             BTreeMap::from([("a".into(), vec![2.0; 3]), ("b".into(), vec![5.0; 3]), ("c".into(), vec![0.5; 2])])
         );
         series.lose();
-        assert_eq!(series.tick(), Some(SensorValues::new()));
-        assert_eq!((series.tick(), series.measurements()["c"].len()), (None, 2));
+        assert!(series.tick() && series.values().is_empty());
+        assert_eq!((series.tick(), series.measurements()["c"].len()), (false, 2));
     }
 
     #[test]

@@ -10,10 +10,10 @@ use outbound::mqtt::{Mqtt, Qos};
 use parking_lot::Mutex;
 use protocol::sensor::{SensorStatus, SensorUpdate, SensorValues};
 use protocol::{ApiError, Event};
-use rpc::Connections;
+use rpc::{Connection, Connections};
 use runtime::Supervisor;
 
-use super::inbox::{Added, Inbox};
+use super::inbox::{Added, Inbox, Letter};
 use super::listener;
 use super::options::Configured;
 use super::ports::{HistoryFields, Initial, Report};
@@ -50,13 +50,12 @@ impl SlowReader {
     pub(super) fn read(self, end: impl Fn() -> bool) -> Left {
         let sensor = &self.0;
         let Some(_turn) = sensor.turn.try_lock() else { return Left::Nothing };
-        let epoch = sensor.state.lock().epoch;
         for _ in 0..AT_ONCE {
             if end() {
                 return Left::Nothing;
             }
-            let Some(payload) = sensor.next() else { return Left::Nothing };
-            sensor.take(sensor.template().read(&payload), epoch);
+            let Some(letter) = sensor.next() else { return Left::Nothing };
+            sensor.take(sensor.template().read(&letter.payload), letter.epoch);
         }
         Left::Some
     }
@@ -95,7 +94,8 @@ impl Sensor {
 
     /// Takes a message.
     pub(super) fn add(&self, payload: Bytes) -> Added {
-        self.inbox.lock().add(payload)
+        let epoch = self.state.lock().epoch;
+        self.inbox.lock().add(Letter { payload, epoch })
     }
 
     /// Messages that wait.
@@ -106,13 +106,12 @@ impl Sensor {
     /// Reads what waits, as far as that takes no time.
     pub(super) fn read_quickly(&self) -> Left {
         let Some(_turn) = self.turn.try_lock() else { return Left::Nothing };
-        let epoch = self.state.lock().epoch;
         for _ in 0..AT_ONCE {
-            let Some(payload) = self.next() else { return Left::Nothing };
-            match self.template().read_quickly(&payload) {
-                Some(outcome) => self.take(outcome, epoch),
+            let Some(letter) = self.next() else { return Left::Nothing };
+            match self.template().read_quickly(&letter.payload) {
+                Some(outcome) => self.take(outcome, letter.epoch),
                 None => {
-                    self.inbox.lock().put_back(payload);
+                    self.inbox.lock().put_back(letter);
                     return Left::Slow;
                 }
             }
@@ -125,7 +124,7 @@ impl Sensor {
         (!self.is_read_slowly.swap(true, Ordering::AcqRel)).then(|| SlowReader(self.clone()))
     }
 
-    fn next(&self) -> Option<Bytes> {
+    fn next(&self) -> Option<Letter> {
         self.inbox.lock().take()
     }
 
@@ -148,20 +147,18 @@ impl Sensor {
             Ok(numbers) => numbers,
             Err(error) => return self.fail(&error),
         };
+        let reports = self.reports.get().into_iter().flatten();
+        let reported: Vec<_> = reports.filter_map(|(parameter, report)| Some((report, numbers.get(parameter)?.clone()))).collect();
         {
             let mut state = self.state.lock();
             state.error = None;
             // What is known after the end of the connection is not what holds then.
             if state.epoch == epoch {
-                state.series.take(numbers.clone());
+                state.series.take(numbers);
             }
         }
         // Without the lock: the history asks for initial numbers while it holds one of its own.
-        for (parameter, report) in self.reports.get().into_iter().flatten() {
-            if let Some(number) = numbers.get(parameter) {
-                report(number.clone());
-            }
-        }
+        reported.into_iter().for_each(|(report, number)| report(number));
     }
 
     /// The broker is gone.
@@ -225,11 +222,13 @@ impl Sensors {
 
     /// Keeps the numbers as those of this second and tells what has changed.
     pub(super) fn tell(&self) {
-        let changed = |(id, sensor): (&String, &Arc<Sensor>)| Some((id.clone(), sensor.state.lock().series.tick()?));
-        let update: SensorUpdate = self.sensors.iter().filter_map(changed).collect();
-        if !update.is_empty() {
-            self.connections.emit(&Event::SensorUpdate(update));
+        let changed: Vec<_> = self.sensors.iter().filter(|(_, sensor)| sensor.state.lock().series.tick()).collect();
+        if changed.is_empty() || self.connections.count_where(Connection::is_authorised) == 0 {
+            return;
         }
+        let values = |(id, sensor): (&String, &Arc<Sensor>)| (id.clone(), sensor.state.lock().series.values().clone());
+        let update: SensorUpdate = changed.into_iter().map(values).collect();
+        self.connections.emit(&Event::SensorUpdate(update));
     }
 
     pub(super) fn list(&self, extended: bool) -> IndexMap<String, SensorStatus> {
@@ -324,12 +323,13 @@ mod tests {
 
     #[test]
     fn what_is_read_after_the_end_of_a_connection_does_not_hold() {
-        let sensor = sensor("{set_result('n', payload)}");
-        let epoch = sensor.state.lock().epoch;
+        let sensor = sensor(&format!("{SLOW}{{set_result('n', payload)}}"));
+        add(&sensor, &["1"]);
         sensor.lose();
-        sensor.take(Ok(json!({"n": 1}).as_object().unwrap().clone()), epoch);
-        assert!(sensor.status(false).values.is_empty());
+        sensor.slow_reader().unwrap().read(|| false);
+        assert!(sensor.status(false).values.is_empty() && sensor.waiting() == 0);
         add(&sensor, &["2"]);
+        sensor.slow_reader().unwrap().read(|| false);
         assert_eq!(sensor.status(false).values["n"], json!(2.0));
     }
 }

@@ -107,10 +107,21 @@ impl Mqtt {
         qos: Qos,
         listener: impl Fn(&Message) + Send + Sync + 'static,
     ) -> Result<Subscription, MqttError> {
-        let callback: Callback = Arc::new(listener);
-        let id = self.shared.listeners.lock().add(filter, qos, callback)?;
-        self.shared.changed.notify_one();
-        Ok(Subscription { shared: Arc::downgrade(&self.shared), filter: filter.to_owned(), id })
+        self.listen(filter, qos, false, Arc::new(listener))
+    }
+
+    /// The same for a listener to which messages may come a moment later ([`MqttOptions::patience`]): they are fetched together, which spares most
+    /// of the work for each of them. Other messages may wait with them, unless the last second brought or published some.
+    ///
+    /// # Errors
+    /// As [`Mqtt::subscribe`].
+    pub fn subscribe_patiently(
+        &self,
+        filter: &str,
+        qos: Qos,
+        listener: impl Fn(&Message) + Send + Sync + 'static,
+    ) -> Result<Subscription, MqttError> {
+        self.listen(filter, qos, true, Arc::new(listener))
     }
 
     /// The same with a queue of `capacity` messages; when it is full, further messages are lost.
@@ -133,6 +144,12 @@ impl Mqtt {
     #[must_use]
     pub fn is_online(&self) -> bool {
         *self.shared.link.borrow() == Link::Online
+    }
+
+    fn listen(&self, filter: &str, qos: Qos, may_wait: bool, callback: Callback) -> Result<Subscription, MqttError> {
+        let id = self.shared.listeners.lock().add(filter, qos, may_wait, callback)?;
+        self.shared.changed.notify_one();
+        Ok(Subscription { shared: Arc::downgrade(&self.shared), filter: filter.to_owned(), id })
     }
 
     fn enqueue(&self, message: Message, done: Ticket) -> Result<(), MqttError> {

@@ -8,6 +8,7 @@ use tokio::net::TcpStream;
 
 use super::codec::{self, ConnAck, Packet};
 use super::reader::{MAX_INCOMING, Reader};
+use super::socket::{Rest, Socket};
 use super::{MqttOptions, Version};
 use crate::chance;
 use crate::tls::secure;
@@ -23,6 +24,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 /// A connection on which the broker has welcomed us.
 pub(super) struct Welcome {
     pub(super) stream: Box<dyn Stream>,
+    pub(super) rest: Rest,
     pub(super) reader: Reader,
     pub(super) limits: ConnAck,
 }
@@ -32,13 +34,14 @@ pub(super) async fn dial(options: &MqttOptions, client_id: &str) -> Result<Welco
     let host = options.address.trim_matches(['[', ']']);
     let tcp = TcpStream::connect((host, options.port)).await.map_err(|error| error.to_string())?;
     let _ = tcp.set_nodelay(true);
-    let mut stream: Box<dyn Stream> = if options.tls { Box::new(secure(host, tcp).await?) } else { Box::new(tcp) };
+    let (socket, rest) = Socket::new(tcp);
+    let mut stream: Box<dyn Stream> = if options.tls { Box::new(secure(host, socket).await?) } else { Box::new(socket) };
     let mut out = BytesMut::new();
     codec::connect(options, client_id, MAX_INCOMING as u32, &mut out);
     let mut reader = Reader::new(options.version);
     let limits = greet(&mut stream, &mut reader, &out).await.map_err(|error| error.to_string())?;
     match limits.reason {
-        0 => Ok(Welcome { stream, reader, limits }),
+        0 => Ok(Welcome { stream, rest, reader, limits }),
         reason => Err(format!("the broker refused the connection: {}", refusal(options.version, reason))),
     }
 }

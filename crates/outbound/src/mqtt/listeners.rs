@@ -54,9 +54,17 @@ pub(super) struct Listeners {
     changed: BTreeSet<String>,
 }
 
+/// Who gets a message.
+pub(super) struct Audience {
+    pub(super) callbacks: Vec<Callback>,
+    /// None of them is in a hurry.
+    pub(super) may_wait: bool,
+}
+
 struct Listener {
     id: u64,
     qos: Qos,
+    may_wait: bool,
     callback: Callback,
     /// Topics that it has heard on this connection. A kept message comes again whenever anybody subscribes; it is news only to those who have
     /// not heard anything newer.
@@ -78,14 +86,14 @@ impl Listener {
 
 impl Listeners {
     /// Adds a listener; its number.
-    pub(super) fn add(&mut self, filter: &str, qos: Qos, callback: Callback) -> Result<u64, MqttError> {
+    pub(super) fn add(&mut self, filter: &str, qos: Qos, may_wait: bool, callback: Callback) -> Result<u64, MqttError> {
         topic::check_filter(filter)?;
         let is_known = self.table(filter).contains_key(filter);
         if !is_known && self.exact.len() + self.wild.len() >= MAX_SUBSCRIPTIONS {
             return Err(MqttError::TooManySubscriptions(MAX_SUBSCRIPTIONS));
         }
         self.last_id += 1;
-        let listener = Listener { id: self.last_id, qos, callback, heard: HashSet::new() };
+        let listener = Listener { id: self.last_id, qos, may_wait, callback, heard: HashSet::new() };
         self.table(filter).entry(filter.to_owned()).or_default().push(listener);
         self.changed.insert(filter.to_owned());
         Ok(self.last_id)
@@ -126,10 +134,17 @@ impl Listeners {
     }
 
     /// Who gets this message.
-    pub(super) fn interested(&mut self, message: &Message) -> Vec<Callback> {
+    pub(super) fn interested(&mut self, message: &Message) -> Audience {
         let exact = self.exact.get_mut(&message.topic).into_iter().flatten();
         let wild = self.wild.iter_mut().filter(|(filter, _)| topic::matches(filter, &message.topic)).flat_map(|(_, listeners)| listeners);
-        exact.chain(wild).filter_map(|listener| listener.hears(message).then(|| listener.callback.clone())).collect()
+        let mut audience = Audience { callbacks: Vec::new(), may_wait: true };
+        for listener in exact.chain(wild) {
+            if listener.hears(message) {
+                audience.callbacks.push(listener.callback.clone());
+                audience.may_wait &= listener.may_wait;
+            }
+        }
+        audience
     }
 
     fn table(&mut self, filter: &str) -> &mut HashMap<String, Vec<Listener>> {
@@ -142,11 +157,11 @@ mod tests {
     use super::*;
 
     fn add(listeners: &mut Listeners, filter: &str, qos: Qos) -> u64 {
-        listeners.add(filter, qos, Arc::new(|_| {})).unwrap()
+        listeners.add(filter, qos, false, Arc::new(|_| {})).unwrap()
     }
 
     fn heard(listeners: &mut Listeners, topic: &str, retain: bool) -> usize {
-        listeners.interested(&Message { topic: topic.into(), payload: "".into(), qos: Qos::AtMostOnce, retain }).len()
+        listeners.interested(&Message { topic: topic.into(), payload: "".into(), qos: Qos::AtMostOnce, retain }).callbacks.len()
     }
 
     #[test]
@@ -185,6 +200,17 @@ mod tests {
     }
 
     #[test]
+    fn a_message_may_wait_when_nobody_is_in_a_hurry() {
+        let mut listeners = Listeners::default();
+        listeners.add("+/b", Qos::AtMostOnce, true, Arc::new(|_| {})).unwrap();
+        let mut may_wait = |topic: &str| {
+            add(&mut listeners, "a/b", Qos::AtMostOnce);
+            listeners.interested(&Message { topic: topic.into(), payload: "".into(), qos: Qos::AtMostOnce, retain: false }).may_wait
+        };
+        assert_eq!((may_wait("c/b"), may_wait("a/b"), may_wait("nobody")), (true, false, true));
+    }
+
+    #[test]
     fn a_kept_message_is_news_only_to_those_who_heard_nothing_yet() {
         let mut listeners = Listeners::default();
         add(&mut listeners, "a", Qos::AtMostOnce);
@@ -203,9 +229,9 @@ mod tests {
         for n in 0..MAX_SUBSCRIPTIONS {
             add(&mut listeners, &n.to_string(), Qos::AtMostOnce);
         }
-        let one_more = listeners.add("one more", Qos::AtMostOnce, Arc::new(|_| {}));
+        let one_more = listeners.add("one more", Qos::AtMostOnce, false, Arc::new(|_| {}));
         assert_eq!(one_more, Err(MqttError::TooManySubscriptions(MAX_SUBSCRIPTIONS)));
-        assert!(listeners.add("7", Qos::AtMostOnce, Arc::new(|_| {})).is_ok());
-        assert!(listeners.add("a#", Qos::AtMostOnce, Arc::new(|_| {})).is_err());
+        assert!(listeners.add("7", Qos::AtMostOnce, false, Arc::new(|_| {})).is_ok());
+        assert!(listeners.add("a#", Qos::AtMostOnce, false, Arc::new(|_| {})).is_err());
     }
 }

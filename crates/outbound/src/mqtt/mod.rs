@@ -17,6 +17,7 @@
 //! # drop(state); Ok(()) }
 //! ```
 
+mod calm;
 mod client;
 mod codec;
 mod dial;
@@ -27,11 +28,13 @@ mod reader;
 #[doc(hidden)]
 pub mod replay;
 mod session;
+mod socket;
 pub mod topic;
 mod worker;
 
 use bytes::Bytes;
 
+pub use calm::LONGEST_PAUSE;
 pub use client::{Link, MAX_QUEUED, MAX_QUEUED_BYTES, Mqtt};
 pub use codec::MAX_PAYLOAD;
 pub use error::MqttError;

@@ -1,9 +1,10 @@
 //! How to reach the broker.
 
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Message, Qos};
+use super::{LONGEST_PAUSE, Message, Qos};
 use crate::Retry;
 
 /// Version of the protocol.
@@ -41,6 +42,10 @@ pub struct MqttOptions {
     pub will: Option<Message>,
     /// Pauses between attempts to connect; up to a quarter is added at random.
     pub retry: Retry,
+    /// Longest pause in which messages that may wait are gathered; see [`super::Mqtt::subscribe_patiently`].
+    pub patience: Duration,
+    /// Asked before such a pause: false when messages must come at once now.
+    pub may_pause: Arc<dyn Fn() -> bool + Send + Sync>,
 }
 
 impl MqttOptions {
@@ -58,6 +63,8 @@ impl MqttOptions {
             birth: None,
             will: None,
             retry: Retry { first: Duration::from_secs(1), longest: Duration::from_secs(30), attempts: None },
+            patience: LONGEST_PAUSE,
+            may_pause: Arc::new(|| true),
         }
     }
 

@@ -14,6 +14,14 @@ pub const MAX_INCOMING: usize = 1024 * 1024;
 /// Room for bytes that arrive: most packets are complete after one look.
 const READ_AT_ONCE: usize = 2 * 1024;
 
+/// What one look brought.
+pub(super) struct Arrived {
+    /// 0 at the end of the stream.
+    pub(super) bytes: usize,
+    /// There was room for more.
+    pub(super) is_all: bool,
+}
+
 /// Bytes that have arrived, on their way to packets.
 #[derive(Debug)]
 pub(super) struct Reader {
@@ -28,10 +36,11 @@ impl Reader {
         Self { version, buffer: BytesMut::new(), skipping: 0 }
     }
 
-    /// Waits for bytes and takes them in; their number, 0 at the end. Nothing is lost when this is dropped.
-    pub(super) async fn read_from(&mut self, input: &mut (impl AsyncRead + Unpin)) -> io::Result<usize> {
+    /// Waits for bytes and takes them in. Nothing is lost when this is dropped.
+    pub(super) async fn read_from(&mut self, input: &mut (impl AsyncRead + Unpin)) -> io::Result<Arrived> {
         self.buffer.reserve(READ_AT_ONCE);
-        input.read_buf(&mut self.buffer).await
+        let bytes = input.read_buf(&mut self.buffer).await?;
+        Ok(Arrived { bytes, is_all: self.buffer.len() < self.buffer.capacity() })
     }
 
     /// The next packet, when it is there.

@@ -7,14 +7,16 @@ use std::time::Duration;
 
 use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, interval_at, sleep, timeout};
+use tokio::time::{Instant, interval_at, sleep, sleep_until, timeout};
 
+use super::calm::{Calm, Haul};
 use super::client::{Link, Publication, Shared, Ticket};
 use super::codec::{self, KEEP_ALIVE};
 use super::dial::{self, Stream, Welcome};
-use super::reader::Reader;
+use super::reader::{Arrived, Reader};
 use super::session::{Effect, Session};
-use super::{Message, MqttError, MqttOptions, Qos, Version};
+use super::socket::Rest;
+use super::{Message, MqttError, MqttOptions, Qos};
 use crate::chance;
 
 /// Time to reach the MQTT broker and to be welcomed.
@@ -94,7 +96,7 @@ impl Worker {
     /// Serves one connection until its end.
     async fn serve(&mut self, welcome: Welcome, stop: &mut (impl Future<Output = ()> + Unpin)) -> End {
         let period = Duration::from_secs(welcome.limits.keep_alive.filter(|seconds| *seconds > 0).unwrap_or(KEEP_ALIVE).into()) / 2;
-        let mut talk = Talk::new(self.options.version, welcome);
+        let mut talk = Talk::new(&self.options, welcome);
         if let Some(birth) = self.options.birth.clone() {
             talk.session.publish(birth, None);
         }
@@ -114,12 +116,19 @@ impl Worker {
 
     async fn pump(&mut self, talk: &mut Talk, period: Duration, stop: &mut (impl Future<Output = ()> + Unpin)) -> End {
         let mut pings = interval_at(Instant::now() + period, period);
-        let mut heard = Instant::now();
+        let (mut heard, mut rest_end) = (Instant::now(), Instant::now());
         // The broker may have sent more than its welcome.
         if let Err(reason) = self.arrived(talk) {
             return End::Lost(reason);
         }
         loop {
+            if talk.session.out.is_empty()
+                && let Some(end) = talk.calm.pause(Instant::now())
+                && (self.options.may_pause)()
+            {
+                talk.rest.begin();
+                rest_end = end;
+            }
             let has_room = talk.session.takes_more() && talk.session.out.len() < WRITE_FIRST;
             tokio::select! {
                 biased;
@@ -140,14 +149,17 @@ impl Worker {
                         return End::Lost("the connection broke while writing".to_owned());
                     }
                 }
-                read = talk.reader.read_from(&mut talk.input) => {
-                    match read {
-                        Ok(0) => return End::Lost("the broker closed the connection".to_owned()),
-                        Ok(_) => heard = Instant::now(),
+                () = sleep_until(rest_end), if talk.rest.is_resting() => talk.rest.end(),
+                read = talk.reader.read_from(&mut talk.input), if !talk.rest.is_resting() => {
+                    let arrived = match read {
+                        Ok(Arrived { bytes: 0, .. }) => return End::Lost("the broker closed the connection".to_owned()),
+                        Ok(arrived) => arrived,
                         Err(error) => return End::Lost(error.to_string()),
-                    }
-                    if let Err(reason) = self.arrived(talk) {
-                        return End::Lost(reason);
+                    };
+                    heard = Instant::now();
+                    match self.arrived(talk) {
+                        Ok(haul) => talk.calm.heard(arrived.bytes, haul, arrived.is_all, heard),
+                        Err(reason) => return End::Lost(reason),
                     }
                     if has_room && let Ok(publication) = self.queue.try_recv() {
                         self.subscribe(&mut talk.session);
@@ -165,6 +177,7 @@ impl Worker {
     fn publish(&self, talk: &mut Talk, publication: Publication) {
         let Publication { message, done } = publication;
         self.shared.queued_bytes.fetch_sub(message.payload.len(), Ordering::Relaxed);
+        talk.calm.hurry(Instant::now());
         match talk.session.publish(message, done) {
             Some((ticket, Ok(()))) => talk.written.push(ticket),
             Some((ticket, fault)) => finish(ticket, fault),
@@ -178,23 +191,25 @@ impl Worker {
         changes.unsubscribe.chunks(FILTERS_PER_PACKET).for_each(|filters| session.unsubscribe(filters));
     }
 
-    fn arrived(&self, talk: &mut Talk) -> Result<(), String> {
+    fn arrived(&self, talk: &mut Talk) -> Result<Haul, String> {
         let broken = |fault: codec::Malformed| format!("the broker sent {}", fault.0);
+        let mut haul = Haul::Nothing;
         while let Some(packet) = talk.reader.next().map_err(broken)? {
             match talk.session.take(packet).map_err(broken)? {
-                Some(Effect::Deliver(message)) => self.deliver(&message),
+                Some(Effect::Deliver(message)) => haul = haul.max(self.deliver(&message)),
                 Some(Effect::Finished(ticket, result)) => finish(ticket, result),
                 Some(Effect::NotSubscribed(filters)) => tracing::warn!(?filters, "the MQTT broker refused subscriptions"),
                 Some(Effect::Ended(reason)) => return Err(format!("the broker ended the connection (reason {reason})")),
                 None => {}
             }
         }
-        Ok(())
+        Ok(haul)
     }
 
-    fn deliver(&self, message: &Message) {
-        let interested = self.shared.listeners.lock().interested(message);
-        interested.iter().for_each(|callback| callback(message));
+    fn deliver(&self, message: &Message) -> Haul {
+        let audience = self.shared.listeners.lock().interested(message);
+        audience.callbacks.iter().for_each(|callback| callback(message));
+        if audience.may_wait { Haul::Patient } else { Haul::Urgent }
     }
 
     /// Sends what waits, the last words and the orderly end.
@@ -239,6 +254,8 @@ struct Talk {
     reader: Reader,
     input: ReadHalf<Box<dyn Stream>>,
     output: WriteHalf<Box<dyn Stream>>,
+    rest: Rest,
+    calm: Calm,
     /// Publications that are done as soon as they are written.
     written: Vec<Ticket>,
     /// When something could be written last.
@@ -246,10 +263,11 @@ struct Talk {
 }
 
 impl Talk {
-    fn new(version: Version, welcome: Welcome) -> Self {
-        let Welcome { stream, reader, limits } = welcome;
+    fn new(options: &MqttOptions, welcome: Welcome) -> Self {
+        let Welcome { stream, rest, reader, limits } = welcome;
         let (input, output) = tokio::io::split(stream);
-        Self { session: Session::new(version, limits), reader, input, output, written: Vec::new(), progress: Instant::now() }
+        let (session, calm) = (Session::new(options.version, limits), Calm::new(options.patience));
+        Self { session, reader, input, output, rest, calm, written: Vec::new(), progress: Instant::now() }
     }
 
     /// Some bytes of what waits have been written.
