@@ -232,6 +232,11 @@ impl Exchange {
             .map(|pending| pending.endpoint.clone())
     }
 
+    /// True when no request waits for its answer.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.state.lock().pending.is_empty()
+    }
+
     /// Requests that have been pending for another `interval` since they were last reported, and for how many seconds.
     pub(crate) fn long_pending(&self, now: Instant, interval: Duration) -> Vec<(Text, u64)> {
         let mut state = self.state.lock();

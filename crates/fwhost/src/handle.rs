@@ -18,7 +18,6 @@ use crate::params;
 use crate::shared::{Listener, Shared};
 use crate::sink::{StatusSink, SubscriberId};
 use crate::stores::gcode::{GcodeEntry, GcodeKind};
-use crate::stores::temperature::TemperatureStore;
 use crate::view::HostStatusView;
 
 /// What clients get for a result that says nothing.
@@ -223,10 +222,10 @@ impl FwHost {
         self.shared.remote.unregister(name);
     }
 
-    /// The temperature history of all sensors, and of monitors when asked for.
+    /// The temperature history of all sensors, and of monitors when asked for, as JSON text: *Temperature store* of document 1.
     #[must_use]
-    pub fn temperature_store(&self, include_monitors: bool) -> TemperatureStore {
-        self.shared.temperatures.lock().snapshot(include_monitors)
+    pub fn temperature_store(&self, include_monitors: bool) -> String {
+        self.shared.temperatures.lock().json(include_monitors)
     }
 
     /// The last `count` entries of the gcode store, oldest first; all without a count or with 0.

@@ -42,5 +42,4 @@ pub use handle::{FwHost, Restart};
 pub use options::{DEFAULT_GCODE_STORE_SIZE, DEFAULT_TEMPERATURE_STORE_SIZE, Options, Timing};
 pub use sink::{StatusSink, SubscriberId};
 pub use stores::gcode::{GcodeEntry, GcodeKind};
-pub use stores::temperature::{SensorSeries, TemperatureStore};
 pub use view::HostStatusView;

@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use runtime::beat;
 use tokio::net::UnixStream;
 use tokio::sync::mpsc;
-use tokio::time::{Instant, MissedTickBehavior, interval, sleep, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::quirks::Quirks;
 use crate::session::{Ending, Session};
@@ -40,6 +41,7 @@ async fn keep_linked(shared: &Shared) {
         if let Some(identity) = Identity::of(path).await {
             match UnixStream::connect(path).await {
                 Ok(stream) => {
+                    lookout.connected();
                     let ending = serve(shared, &mut quirks, stream, identity, &mut lookout).await;
                     lookout.hurry();
                     report(&mut quirks, &ending);
@@ -97,8 +99,7 @@ fn report(quirks: &mut Quirks, ending: &Ending) {
 
 async fn sample(shared: &Shared) {
     let period = shared.options.timing.sample.max(Duration::from_millis(1));
-    let mut tick = interval(period);
-    tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut tick = beat::ticks(period);
     loop {
         tick.tick().await;
         shared.sample_temperatures();

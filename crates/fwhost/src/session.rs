@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use protocol::FwhostState;
 use protocol::status::{StatusDiff, Text};
+use runtime::beat;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::mpsc;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, timeout};
 
 use crate::event::{HostEvent, JobWatch};
 use crate::exchange::{Exchange, Purpose};
@@ -23,8 +24,11 @@ use crate::shared::Shared;
 use crate::socket::Change;
 use crate::view::HostStatusView;
 
+/// While nothing is awaited from the host, time limits are looked at so many times less often.
+const CALM: u32 = 4;
+
 /// So many polls without running are a stall of our own process.
-const STALL: u32 = 4;
+const STALL: u32 = 2 * CALM;
 
 /// Why a connection ended.
 #[derive(Debug, thiserror::Error)]
@@ -150,8 +154,7 @@ impl<'a> Session<'a> {
 
     async fn read<R: AsyncRead + Unpin>(&mut self, mut reader: R, changes: &mut mpsc::Receiver<Change>) -> Lost {
         let poll = self.shared.options.timing.poll;
-        let mut tick = interval(poll);
-        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let (mut tick, mut calm_tick) = (beat::ticks(poll), beat::ticks(poll * CALM));
         let mut splitter = Splitter::new(MAX_FRAME_BYTES);
         loop {
             let outcome = tokio::select! {
@@ -164,7 +167,8 @@ impl<'a> Session<'a> {
                     Err(error) => Err(Lost::Read(error)),
                 },
                 Some(change) = changes.recv() => self.socket_changed(change),
-                _ = tick.tick() => self.keep(),
+                _ = calm_tick.tick() => self.keep(),
+                _ = tick.tick(), if !self.is_calm() => self.keep(),
             };
             // A host that never stops talking must not stop the clock.
             let outcome = outcome.and_then(|()| if self.last_kept.elapsed() >= poll * 2 { self.keep() } else { Ok(()) });
@@ -205,6 +209,11 @@ impl<'a> Session<'a> {
             Err(Rubbish::NotJson) => Err(Lost::Rubbish("a message that is not JSON")),
             Err(Rubbish::NotAMessage) => Err(Lost::Rubbish("a message that is neither answer nor call")),
         }
+    }
+
+    /// True while no answer is awaited and nothing is about to be asked.
+    fn is_calm(&self) -> bool {
+        matches!(self.model.phase(), Phase::Settled(_)) && self.second_look.is_none() && self.shared.exchange.is_idle()
     }
 
     /// Time limits and the heart-beat.

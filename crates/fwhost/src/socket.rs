@@ -57,40 +57,57 @@ const LOOKS_BEFORE_REST: u32 = 40;
 /// How many times longer the pauses are then.
 const REST: u32 = 4;
 
+/// The same while there is a connection, whose end is noticed anyway: the file only tells of a host that left its connection open.
+const LONG_REST: u32 = 16;
+
+/// What the thread is told.
+enum Told {
+    /// News is to be expected.
+    Hurry,
+    /// There is a connection.
+    Connected,
+}
+
 /// The thread that looks at the file; it ends with this.
 pub(crate) struct Lookout {
     seen: watch::Receiver<Option<Identity>>,
-    hurry: mpsc::Sender<()>,
+    tell: mpsc::Sender<Told>,
 }
 
 impl Lookout {
-    /// Looks at the file at `path` at once and then at this interval; [`REST`] times less often when there was no news for a while.
+    /// Looks at the file at `path` at once and then at this interval; less often when there was no news for a while.
     ///
     /// # Errors
     /// When the system gives no thread.
     pub(crate) fn start(path: PathBuf, poll: Duration) -> io::Result<Self> {
-        let (tell, seen) = watch::channel(None);
-        let (hurry, told) = mpsc::channel();
+        let (show, seen) = watch::channel(None);
+        let (tell, told) = mpsc::channel();
         std::thread::Builder::new().name("host-socket".to_owned()).spawn(move || {
-            let mut looks = 0;
+            let (mut looks, mut rest) = (0, REST);
             loop {
                 let now = std::fs::metadata(&path).ok().as_ref().map(Identity::from);
-                let is_news = tell.send_if_modified(|seen| std::mem::replace(seen, now) != now);
+                let is_news = show.send_if_modified(|seen| std::mem::replace(seen, now) != now);
                 looks = if is_news { 0 } else { LOOKS_BEFORE_REST.min(looks + 1) };
-                match told.recv_timeout(if looks < LOOKS_BEFORE_REST { poll } else { poll * REST }) {
+                match told.recv_timeout(if looks < LOOKS_BEFORE_REST { poll } else { poll * rest }) {
                     Err(mpsc::RecvTimeoutError::Timeout) => {}
-                    Ok(()) => looks = 0,
+                    Ok(Told::Hurry) => (looks, rest) = (0, REST),
+                    Ok(Told::Connected) => rest = LONG_REST,
                     Err(mpsc::RecvTimeoutError::Disconnected) => return,
                 }
             }
         })?;
-        Ok(Self { seen, hurry })
+        Ok(Self { seen, tell })
     }
 
     /// News is to be expected: a look at once, and short pauses for a while.
     pub(crate) fn hurry(&self) {
         // Without the thread there is nobody to tell.
-        let _ = self.hurry.send(());
+        let _ = self.tell.send(Told::Hurry);
+    }
+
+    /// There is a connection: after a while without news, long pauses until the next [`Lookout::hurry`].
+    pub(crate) fn connected(&self) {
+        let _ = self.tell.send(Told::Connected);
     }
 
     /// What was seen last.

@@ -133,7 +133,7 @@ async fn a_job_from_start_to_end() {
     assert!(view.missing_requirements.is_empty(), "{:?}", view.missing_requirements);
     assert!(view.endpoints.iter().any(|name| &**name == "gcode/script"));
     assert!(view.info.as_deref().unwrap().contains("software_version"));
-    assert!(printer.host.temperature_store(false).0.contains_key("extruder"));
+    assert!(printer.host.temperature_store(false).contains("\"extruder\":{\"temperatures\":["));
 
     let client = Arc::new(Client::default());
     let wanted = selection(r#"{"print_stats":null,"toolhead":["homed_axes","position"],"virtual_sdcard":["progress"]}"#);

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
-use fwhost::{GcodeEntry, Restart, TemperatureStore};
+use fwhost::{GcodeEntry, Restart};
+use protocol::ApiError;
 use protocol::status::Selection;
-use rpc::{Access, Outcome, Registry, Rendered};
-use schemars::JsonSchema;
+use rpc::operation::Reply;
+use rpc::{Access, Answer, Outcome, Registry, Rendered};
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
 use crate::endpoints::Endpoints;
@@ -66,9 +68,22 @@ struct GcodeLine {
 }
 
 /// Sensor name to *Temperature store entry* of document 1.
-#[derive(Serialize, JsonSchema)]
-#[serde(transparent)]
-struct Temperatures(#[schemars(with = "std::collections::BTreeMap<String, Series>")] TemperatureStore);
+#[derive(JsonSchema)]
+#[allow(dead_code)]
+struct Temperatures(std::collections::BTreeMap<String, Series>);
+
+/// The same as JSON text.
+struct TemperaturesText(String);
+
+impl Reply for TemperaturesText {
+    fn into_answer(self) -> Result<Answer, ApiError> {
+        Ok(self.0.into())
+    }
+
+    fn schema(generator: &mut SchemaGenerator) -> Schema {
+        generator.subschema_for::<Temperatures>()
+    }
+}
 
 /// *Temperature store entry* of document 1, for the contract; series that a sensor does not report are left out.
 #[derive(JsonSchema)]
@@ -198,7 +213,7 @@ impl Printer {
             .access(Access::View)
             .doc("Recent temperatures, targets, powers and fan speeds of every sensor, one value per second, oldest first.")
             .answer(self, |printer, _, params: TemperatureParams| {
-                Ok(Temperatures(printer.host.temperature_store(params.include_monitors)))
+                Ok(TemperaturesText(printer.host.temperature_store(params.include_monitors)))
             });
         registry
             .op("server.gcode_store")
