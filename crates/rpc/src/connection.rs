@@ -1,5 +1,6 @@
 //! Persistent connections: websockets and unix-socket peers, who they are, and telling all of them something.
 
+use std::cell::LazyCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -310,7 +311,8 @@ impl Connections {
     }
 
     fn emit_where(&self, event: &Event, wanted: impl Fn(&Connection) -> bool) {
-        let frames = event.frames();
+        // Made when there is somebody to hear it.
+        let frames = LazyCell::new(|| event.frames());
         for connection in self.all.read().values().filter(|connection| connection.is_authorised() && wanted(connection)) {
             connection.outbox.push_all(&frames);
         }

@@ -10,24 +10,16 @@ pub mod simulate;
 
 use std::io::Write;
 
-/// Worker threads of the server: the print comes first, one thread carries far more clients than a printer has, and two wake each other up. What
-/// takes time goes to threads of its own.
-const WORKERS: usize = 1;
-
 /// Threads for disk work, started when needed: more than all uploads that may be under way at once.
 const BLOCKING_THREADS: usize = 64;
 
-/// The runtime of every command.
+/// The runtime of every command. One thread, the main one, carries all tasks: the print comes first, it serves far more clients than a printer has,
+/// and several would wake each other up. What takes time goes to threads of its own.
 ///
 /// # Errors
 /// When threads cannot be started.
 pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(WORKERS)
-        .max_blocking_threads(BLOCKING_THREADS)
-        .thread_name("bowsprit")
-        .enable_all()
-        .build()
+    tokio::runtime::Builder::new_current_thread().max_blocking_threads(BLOCKING_THREADS).thread_name("bowsprit").enable_all().build()
 }
 
 /// Writes a line to standard output; a closed pipe is no error.

@@ -63,7 +63,6 @@ impl Power {
             connections: parts.connections.clone(),
             services: parts.services.clone(),
             restarter: Restarter::new(parts.host.clone()),
-            begun: tokio::time::Instant::now(),
         });
         let mut devices = IndexMap::new();
         for (number, configured) in configured.into_iter().enumerate() {

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use protocol::power::{PowerState, PowerStatus};
 use protocol::{ApiError, ErrorKind, Event, Form, FwhostState, vocabulary};
 use rpc::Connections;
-use runtime::StopToken;
+use runtime::{StopToken, beat};
 use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
 use tokio::time::error::Elapsed;
 use tokio::time::{Instant, sleep_until, timeout};
@@ -35,8 +35,6 @@ pub(crate) struct Shared {
     pub(crate) connections: Arc<Connections>,
     pub(crate) services: Option<Arc<dyn Services>>,
     pub(crate) restarter: Arc<Restarter>,
-    /// When the devices began to be asked.
-    pub(crate) begun: Instant,
 }
 
 impl Shared {
@@ -345,18 +343,8 @@ impl Worker<'_> {
     fn next_contact(&self) -> Option<Instant> {
         let poll = self.device.options.poll_interval.map(seconds);
         let pause = if self.model.fault.is_some() { Some(poll.map_or(RETRY, |poll| poll.max(RETRY))) } else { poll };
-        pause.map(|pause| at_common_moment(self.device.shared.begun, self.contacted_at + pause, pause))
+        pause.map(|pause| beat::nearest(self.contacted_at + pause, pause))
     }
-}
-
-/// The nearest of the moments at which all devices with this pause are asked: to wake up for each of them costs more than to ask.
-fn at_common_moment(begun: Instant, due: Instant, pause: Duration) -> Instant {
-    if pause.is_zero() {
-        return due;
-    }
-    let beyond = due.saturating_duration_since(begun).as_nanos() % pause.as_nanos();
-    let beyond = Duration::from_nanos(u64::try_from(beyond).unwrap_or_default());
-    if beyond < pause / 2 { due - beyond } else { due + (pause - beyond) }
 }
 
 async fn run_service(device: &Device, service: String, start: bool) {
@@ -365,21 +353,5 @@ async fn run_service(device: &Device, service: String, start: bool) {
     let failed = outcome.unwrap_or_else(|_| Err(format!("not done within {} s", SERVICE_TIMEOUT.as_secs()))).err();
     if let Some(error) = failed {
         tracing::warn!(device = device.name, service, start, error, "a bound service could not be started or stopped");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn devices_with_the_same_pause_are_asked_at_the_same_moments() {
-        let begun = Instant::now();
-        let after = |ms: u64| begun + Duration::from_millis(ms);
-        let pause = Duration::from_secs(5);
-        for (due, asked) in [(5000, 5000), (5003, 5000), (7499, 5000), (7501, 10_000), (86_404_990, 86_405_000)] {
-            assert_eq!(at_common_moment(begun, after(due), pause), after(asked), "{due}");
-        }
-        assert_eq!(at_common_moment(begun, after(7), Duration::ZERO), after(7));
     }
 }

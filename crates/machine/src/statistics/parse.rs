@@ -1,6 +1,6 @@
 //! Texts of `/proc` (pure). Lines that look different than expected are passed over: a kernel may always say more.
 
-use std::str::{SplitAsciiWhitespace, from_utf8};
+use std::str::from_utf8;
 
 /// Time of a processor in ticks since the start of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -83,7 +83,14 @@ pub fn amount<'t>(text: &'t [u8], name: &str) -> Option<(u64, &'t str)> {
     })
 }
 
-fn next_number(words: &mut SplitAsciiWhitespace<'_>) -> Option<u64> {
+/// The second number of `/proc/self/statm`: pages of ours that are in memory.
+#[must_use]
+pub fn resident_pages(text: &[u8]) -> Option<u64> {
+    let mut words = from_utf8(text).ok()?.split_ascii_whitespace().skip(1);
+    next_number(&mut words)
+}
+
+fn next_number<'t>(words: &mut impl Iterator<Item = &'t str>) -> Option<u64> {
     words.next()?.parse().ok()
 }
 
@@ -119,6 +126,7 @@ mod tests {
     fn amounts_are_found_by_their_whole_name() {
         let text = b"MemTotalX: 1 kB\nMemTotal:  2048 kB\nRss: 5\nMemAvailable: 7";
         assert_eq!((amount(text, "MemTotal"), amount(text, "Rss")), (Some((2048, "kB")), Some((5, ""))));
+        assert_eq!((resident_pages(b"20 7 1\n"), resident_pages(b"20"), resident_pages(b"a b")), (Some(7), None, None));
         assert_eq!((amount(text, "MemAvailable"), amount(text, "Mem")), (None, None));
     }
 

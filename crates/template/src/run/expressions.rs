@@ -168,9 +168,9 @@ impl Machine<'_> {
             (Value::Loop(_) | Value::Object(_), Value::Text(name)) => self.attribute_of(&value, name)?,
             _ => self.heap.item(&value, &index)?,
         };
-        match (found, path(of), index) {
-            (Value::Undefined(None), Some(path), Value::Text(name)) => Ok(Value::Undefined(Some(format!("{path}.{name}").into()))),
-            (found, ..) => Ok(found),
+        match (found, index) {
+            (Value::Undefined(None), Value::Text(name)) => Ok(Value::Undefined(path(of).map(|path| format!("{path}.{name}").into()))),
+            (found, _) => Ok(found),
         }
     }
 

@@ -3,6 +3,7 @@
 mod reply;
 mod request;
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use config::Secrets;
@@ -56,7 +57,7 @@ pub(crate) fn read(section: &mut Section<'_, '_, '_>, secrets: &Secrets) -> Opti
 impl ScriptedRecipe {
     pub(crate) fn driver(self, client: &Client, options: &PowerOptions) -> Box<dyn Driver> {
         let usual = if self.request_template.is_some() { SCRIPT_TIMEOUT } else { ANSWER_TIMEOUT };
-        Box::new(ScriptedDevice { recipe: self, client: client.lane(1), limit: options.timeout.map_or(usual, duration) })
+        Box::new(ScriptedDevice { recipe: Arc::new(self), client: client.lane(1), limit: options.timeout.map_or(usual, duration) })
     }
 
     fn url(&self, command: &str) -> &str {
@@ -109,7 +110,7 @@ fn state(text: &str) -> Result<bool, Fault> {
 }
 
 struct ScriptedDevice {
-    recipe: ScriptedRecipe,
+    recipe: Arc<ScriptedRecipe>,
     client: Client,
     limit: Duration,
 }
