@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use fwhost::{FwHost, HostEvent, PrintState};
+use fwhost::{FwHost, HostEvent};
 use integrations::MqttService;
 use outbound::mqtt::{Mqtt, Worker};
 use protocol::FwhostState;
@@ -36,9 +36,9 @@ impl MqttParts {
         let qos = section.default_qos();
         let presence = presence_topic(&instance, form);
         let mut options = section.client_options()?.announce(&presence, r#"{"server":"online"}"#, r#"{"server":"offline"}"#, qos);
-        // Whoever stops a print over MQTT does not wait for messages of sensors to be gathered.
+        // Whoever stops a job over MQTT does not wait for messages of sensors to be gathered.
         let printer = host.clone();
-        options.may_pause = Arc::new(move || printer.print_stats().is_none_or(|stats| stats.state != PrintState::Printing));
+        options.may_pause = Arc::new(move || printer.print_stats().is_none_or(|stats| !stats.state.is_active()));
         let (client, worker) = Mqtt::new(options);
         let service = MqttService::new(client.clone(), &instance, qos);
         if let Err(error) = service.offer_to_macros(host) {

@@ -232,9 +232,9 @@ impl Exchange {
             .map(|pending| pending.endpoint.clone())
     }
 
-    /// True when no request waits for its answer.
-    pub(crate) fn is_idle(&self) -> bool {
-        self.state.lock().pending.is_empty()
+    /// True when a request is under way whose answer must come in time.
+    pub(crate) fn has_deadline(&self) -> bool {
+        self.state.lock().pending.values().any(|pending| pending.deadline.is_some())
     }
 
     /// Requests that have been pending for another `interval` since they were last reported, and for how many seconds.

@@ -24,7 +24,7 @@ use crate::shared::Shared;
 use crate::socket::Change;
 use crate::view::HostStatusView;
 
-/// While nothing is awaited from the host, time limits are looked at so many times less often.
+/// While nothing has to come from the host in time, the limits are looked at so many times less often.
 const CALM: u32 = 4;
 
 /// So many polls without running are a stall of our own process.
@@ -211,9 +211,9 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// True while no answer is awaited and nothing is about to be asked.
+    /// True while no answer has to come in time and nothing is about to be asked.
     fn is_calm(&self) -> bool {
-        matches!(self.model.phase(), Phase::Settled(_)) && self.second_look.is_none() && self.shared.exchange.is_idle()
+        matches!(self.model.phase(), Phase::Settled(_)) && self.second_look.is_none() && !self.shared.exchange.has_deadline()
     }
 
     /// Time limits and the heart-beat.

@@ -240,7 +240,7 @@ impl Store {
         Ok(contents)
     }
 
-    /// When the database was last written to, as far as the file system knows.
+    /// When the database was last written to, as far as the file system knows. Blocks.
     pub fn last_change(&self) -> Option<SystemTime> {
         let place = self.place.as_ref()?;
         let changed = |path: &Path| path.metadata().and_then(|about| about.modified()).ok();

@@ -85,7 +85,7 @@ pub fn watch_signals(environment: &Environment) -> std::io::Result<()> {
         log.flush(LAST_LINES);
         std::process::exit(FORCED_EXIT_CODE);
     };
-    // A thread of their own: they must also be heard when the server's worker is stuck.
+    // A thread of their own: they must also be heard when the main thread is stuck.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().build()?;
     let signals = runtime.block_on(async { Signals::install() })?;
     let watching = signals.watch(environment.lifecycle.clone(), force);

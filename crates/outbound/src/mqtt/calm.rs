@@ -26,7 +26,7 @@ const MUCH: usize = 16 * 1024;
 /// What a look at the connection brought.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Haul {
-    /// No whole message.
+    /// No whole message, or none that says anything about haste.
     Nothing,
     /// Messages, all of which could have come later.
     Patient,
@@ -84,6 +84,7 @@ mod tests {
 
     #[test]
     fn a_pause_follows_messages_that_may_wait() {
+        let _ = beat::next(Instant::now(), LONGEST_PAUSE); // the beat begins with its first use
         let (mut calm, now) = (Calm::new(LONGEST_PAUSE), Instant::now());
         assert_eq!(calm.pause(now), None, "nothing was heard");
         calm.heard(300, Haul::Patient, true, now);

@@ -57,8 +57,8 @@ pub(super) struct Listeners {
 /// Who gets a message.
 pub(super) struct Audience {
     pub(super) callbacks: Vec<Callback>,
-    /// None of them is in a hurry.
-    pub(super) may_wait: bool,
+    /// Whether the message could have come later to all of them; none when nobody gets it.
+    pub(super) patience: Option<bool>,
 }
 
 struct Listener {
@@ -137,11 +137,11 @@ impl Listeners {
     pub(super) fn interested(&mut self, message: &Message) -> Audience {
         let exact = self.exact.get_mut(&message.topic).into_iter().flatten();
         let wild = self.wild.iter_mut().filter(|(filter, _)| topic::matches(filter, &message.topic)).flat_map(|(_, listeners)| listeners);
-        let mut audience = Audience { callbacks: Vec::new(), may_wait: true };
+        let mut audience = Audience { callbacks: Vec::new(), patience: None };
         for listener in exact.chain(wild) {
             if listener.hears(message) {
                 audience.callbacks.push(listener.callback.clone());
-                audience.may_wait &= listener.may_wait;
+                audience.patience = Some(listener.may_wait && audience.patience != Some(false));
             }
         }
         audience
@@ -205,9 +205,9 @@ mod tests {
         listeners.add("+/b", Qos::AtMostOnce, true, Arc::new(|_| {})).unwrap();
         let mut may_wait = |topic: &str| {
             add(&mut listeners, "a/b", Qos::AtMostOnce);
-            listeners.interested(&Message { topic: topic.into(), payload: "".into(), qos: Qos::AtMostOnce, retain: false }).may_wait
+            listeners.interested(&Message { topic: topic.into(), payload: "".into(), qos: Qos::AtMostOnce, retain: false }).patience
         };
-        assert_eq!((may_wait("c/b"), may_wait("a/b"), may_wait("nobody")), (true, false, true));
+        assert_eq!((may_wait("c/b"), may_wait("a/b"), may_wait("nobody")), (Some(true), Some(false), None));
     }
 
     #[test]

@@ -70,6 +70,11 @@ impl<T> Session<T> {
         self.sent.len() < MAX_UNACKNOWLEDGED.min(self.limits.receive_maximum.into())
     }
 
+    /// True when there is nothing to write and no answer of the broker to come.
+    pub(super) fn awaits_nothing(&self) -> bool {
+        self.out.is_empty() && self.sent.is_empty() && self.subscribing.is_empty()
+    }
+
     /// Publishes. Gives the ticket back with what there is to say about it already: a fault, or that it is done once it is written.
     pub(super) fn publish(&mut self, mut message: Message, ticket: T) -> Option<(T, Result<(), MqttError>)> {
         message.qos = message.qos.min(self.limits.maximum_qos);
@@ -211,11 +216,16 @@ mod tests {
     #[test]
     fn a_refusal_names_its_reason() {
         let mut session = session();
+        assert!(session.awaits_nothing());
         session.publish(message(Qos::ExactlyOnce), 1);
+        session.out.clear();
+        assert!(!session.awaits_nothing());
         assert_eq!(session.take(Packet::PubRec { id: 1, reason: 0x87 }), Ok(Some(Effect::Finished(1, Err(MqttError::Refused(0x87))))));
         session.subscribe(&[("a".into(), Qos::AtMostOnce), ("b".into(), Qos::AtMostOnce)]);
         let refused = session.take(Packet::SubAck { id: 2, reasons: vec![0, 0x80] });
         assert_eq!(refused, Ok(Some(Effect::NotSubscribed(vec!["b".into()]))));
+        session.out.clear();
+        assert!(session.awaits_nothing());
     }
 
     #[test]

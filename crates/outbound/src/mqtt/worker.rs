@@ -1,12 +1,14 @@
 //! The task that keeps the connection.
 
 use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use tokio::io::{AsyncWriteExt, ReadHalf, WriteHalf};
 use tokio::sync::mpsc;
+use tokio::task::yield_now;
 use tokio::time::{Instant, interval_at, sleep, sleep_until, timeout};
 
 use super::calm::{Calm, Haul};
@@ -61,8 +63,16 @@ impl Worker {
     }
 
     /// Keeps the connection until `stop` is ready or nobody holds the handle any more; says goodbye then.
-    pub async fn run(mut self, stop: impl Future<Output = ()>) {
-        tokio::pin!(stop);
+    pub async fn run(self, stop: impl Future<Output = ()> + Send) {
+        self.keep_connected(Box::pin(stop)).await;
+    }
+
+    /// Boxed, so that it is compiled here and not, for size, in the binary's crate.
+    fn keep_connected<'s>(self, stop: Pin<Box<dyn Future<Output = ()> + Send + 's>>) -> Pin<Box<dyn Future<Output = ()> + Send + 's>> {
+        Box::pin(self.connections(stop))
+    }
+
+    async fn connections(mut self, mut stop: Pin<Box<dyn Future<Output = ()> + Send + '_>>) {
         let mut failures = 0;
         loop {
             let dialled = tokio::select! {
@@ -103,7 +113,7 @@ impl Worker {
         // What slipped in since the last connection was meant for that time.
         self.refuse_queued();
         self.shared.listeners.lock().begin();
-        self.subscribe(&mut talk.session);
+        self.subscribe(&mut talk);
         tracing::info!(broker = self.options.address, "connected to the MQTT broker");
         self.shared.link.send_replace(Link::Online);
         let end = self.pump(&mut talk, period, stop).await;
@@ -122,7 +132,7 @@ impl Worker {
             return End::Lost(reason);
         }
         loop {
-            if talk.session.out.is_empty()
+            if talk.session.awaits_nothing()
                 && let Some(end) = talk.calm.pause(Instant::now())
                 && (self.options.may_pause)()
             {
@@ -134,7 +144,7 @@ impl Worker {
                 biased;
                 // What is rare comes first, so that a flood of messages cannot keep it waiting; a subscription precedes what is published after it.
                 () = &mut *stop => return End::Stopped,
-                () = self.shared.changed.notified() => self.subscribe(&mut talk.session),
+                () = self.shared.changed.notified() => self.subscribe(talk),
                 _ = pings.tick() => {
                     if heard.elapsed() > period * 2 {
                         return End::Lost("the broker fell silent".to_owned());
@@ -161,8 +171,12 @@ impl Worker {
                         Ok(haul) => talk.calm.heard(arrived.bytes, haul, arrived.is_all, heard),
                         Err(reason) => return End::Lost(reason),
                     }
+                    if !arrived.is_all {
+                        // Listeners must have a chance to take what fills their queues.
+                        yield_now().await;
+                    }
                     if has_room && let Ok(publication) = self.queue.try_recv() {
-                        self.subscribe(&mut talk.session);
+                        self.subscribe(talk);
                         self.publish(talk, publication);
                     }
                 }
@@ -185,10 +199,14 @@ impl Worker {
         }
     }
 
-    fn subscribe(&self, session: &mut Session<Ticket>) {
+    fn subscribe(&self, talk: &mut Talk) {
         let changes = self.shared.listeners.lock().changes();
-        changes.subscribe.chunks(FILTERS_PER_PACKET).for_each(|filters| session.subscribe(filters));
-        changes.unsubscribe.chunks(FILTERS_PER_PACKET).for_each(|filters| session.unsubscribe(filters));
+        if !changes.subscribe.is_empty() {
+            // Messages that the broker has kept follow.
+            talk.calm.hurry(Instant::now());
+        }
+        changes.subscribe.chunks(FILTERS_PER_PACKET).for_each(|filters| talk.session.subscribe(filters));
+        changes.unsubscribe.chunks(FILTERS_PER_PACKET).for_each(|filters| talk.session.unsubscribe(filters));
     }
 
     fn arrived(&self, talk: &mut Talk) -> Result<Haul, String> {
@@ -209,7 +227,13 @@ impl Worker {
     fn deliver(&self, message: &Message) -> Haul {
         let audience = self.shared.listeners.lock().interested(message);
         audience.callbacks.iter().for_each(|callback| callback(message));
-        if audience.may_wait { Haul::Patient } else { Haul::Urgent }
+        match audience.patience {
+            None => Haul::Nothing,
+            Some(false) => Haul::Urgent,
+            // Brokers send only so many before they are acknowledged: to pause after them would pile up the others there.
+            Some(true) if message.qos > Qos::AtMostOnce => Haul::Nothing,
+            Some(true) => Haul::Patient,
+        }
     }
 
     /// Sends what waits, the last words and the orderly end.

@@ -54,9 +54,11 @@ impl Maintenance {
         if self.parts.printing.is_printing() == Some(true) {
             return;
         }
-        let last = self.disk(Backups::last_automatic).await.unwrap_or_default();
+        let store = self.store.clone();
+        let look = move |backups: &Backups| Ok((backups.last_automatic().unwrap_or_default(), store.last_change()));
+        let (last, changed) = self.disk(look).await.unwrap_or_default();
         let interval = Duration::from_secs_f64(self.parts.options.automatic_backup_interval * 3600.0);
-        if !is_due(last, self.store.last_change(), now, interval) {
+        if !is_due(last, changed, now, interval) {
             return;
         }
         match self.automatic_backup().await {
