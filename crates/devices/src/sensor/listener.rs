@@ -32,6 +32,8 @@ pub(super) async fn run(sensors: Arc<Sensors>, mqtt: Mqtt, qos: Qos, stop: StopT
         tokio::select! {
             () = stop.cancelled() => return,
             _ = ticks.tick() => {
+                // On the same beat the connection fetches what it left lying: after it has had its turn that can be read, too.
+                yield_now().await;
                 read(&sensors, &many, &stop).await;
                 sensors.tell();
             }

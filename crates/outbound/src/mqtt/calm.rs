@@ -14,9 +14,6 @@ pub const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 /// Shortest such time, when much arrives.
 const SHORTEST_PAUSE: Duration = Duration::from_millis(25);
 
-/// A pause ends so long before the beat, on which others look at what they got.
-const BEFORE_BEAT: Duration = Duration::from_millis(5);
-
 /// After something urgent the connection is not left alone for so long: more of it is likely.
 const HURRY: Duration = Duration::from_secs(1);
 
@@ -74,7 +71,7 @@ impl Calm {
             little if little < MUCH / 4 => self.pause = (self.pause * 2).min(self.longest),
             _ => {}
         }
-        Some(beat::next(now + BEFORE_BEAT, self.pause) - BEFORE_BEAT)
+        Some(beat::next(now, self.pause))
     }
 }
 
