@@ -1,6 +1,5 @@
 //! The supervised task: connects for ever, serves each connection, and samples temperatures beside it.
 
-use std::pin::Pin;
 use std::time::Duration;
 
 use runtime::beat;
@@ -13,11 +12,9 @@ use crate::session::{Ending, Session};
 use crate::shared::Shared;
 use crate::socket::{Change, Identity, Lookout, Pace};
 
-/// Runs until dropped. Boxed, so that it is compiled here: the crate that polls a bare future compiles it, too, and the binary's is made for size.
-pub(crate) fn run(shared: &Shared) -> Pin<Box<dyn Future<Output = ()> + Send + '_>> {
-    Box::pin(async {
-        tokio::join!(keep_linked(shared), sample(shared));
-    })
+/// Runs until dropped.
+pub(crate) async fn run(shared: &Shared) {
+    tokio::join!(keep_linked(shared), sample(shared));
 }
 
 async fn keep_linked(shared: &Shared) {

@@ -53,7 +53,7 @@ impl Series {
         for (name, number) in &self.values {
             let number = number.as_f64().unwrap_or_default();
             if let Some(list) = self.kept.get_mut(name) {
-                while list.len() >= self.size {
+                if list.len() >= self.size {
                     list.pop_front();
                 }
                 list.push_back(number);

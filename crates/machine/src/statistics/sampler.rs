@@ -20,26 +20,13 @@ const WINDOW: usize = 16 * 1024;
 const MAX_NAMES: usize = 256;
 
 /// One look at the machine.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Reading {
     pub(crate) process: ProcessSample,
     pub(crate) temperature: Option<f64>,
     pub(crate) network: Network,
     pub(crate) cpu_usage: CpuUsage,
     pub(crate) memory: MemoryUse,
-}
-
-impl Clone for Reading {
-    fn clone(&self) -> Self {
-        Self { network: self.network.clone(), cpu_usage: self.cpu_usage.clone(), ..*self }
-    }
-
-    /// Keeps the tables of the one before.
-    fn clone_from(&mut self, other: &Self) {
-        self.network.clone_from(&other.network);
-        self.cpu_usage.clone_from(&other.cpu_usage);
-        (self.process, self.temperature, self.memory) = (other.process, other.temperature, other.memory);
-    }
 }
 
 /// Remembers what was read before, because most numbers are differences.

@@ -130,8 +130,8 @@ impl Statistics {
         while ended.recv_timeout(wait) == Err(mpsc::RecvTimeoutError::Timeout) {
             let elapsed = before.elapsed();
             before = Instant::now();
-            let reading = sampler.look(elapsed);
-            self.tell(reading);
+            let reading = sampler.look(elapsed).clone();
+            self.tell(&reading);
             self.keep(reading);
             wait = PERIOD.saturating_sub(before.elapsed());
         }
@@ -151,16 +151,13 @@ impl Statistics {
         })));
     }
 
-    fn keep(&self, reading: &Reading) {
+    fn keep(&self, reading: Reading) {
         let mut state = self.state.lock();
         if state.samples.len() == SAMPLES {
             state.samples.pop_front();
         }
         state.samples.push_back(reading.process);
-        match &mut state.latest {
-            Some(latest) => latest.clone_from(reading),
-            latest => *latest = Some(reading.clone()),
-        }
+        state.latest = Some(reading);
     }
 
     fn set_throttled(&self, throttled: Throttled) {
@@ -190,7 +187,7 @@ mod tests {
     #[test]
     fn thirty_samples_are_kept_oldest_first() {
         let statistics = Statistics::new(Arc::default(), Roots::default());
-        (0..40).for_each(|time| statistics.keep(&reading(f64::from(time))));
+        (0..40).for_each(|time| statistics.keep(reading(f64::from(time))));
         let report = statistics.report();
         assert_eq!((report.core_stats.len(), report.core_stats[0].time, report.core_stats[29].time), (SAMPLES, 10.0, 39.0));
         assert!(report.system_uptime > 0.0 && report.throttled_state.is_none());

@@ -1,7 +1,6 @@
 //! The task that keeps the connection.
 
 use std::io;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -63,16 +62,8 @@ impl Worker {
     }
 
     /// Keeps the connection until `stop` is ready or nobody holds the handle any more; says goodbye then.
-    pub async fn run(self, stop: impl Future<Output = ()> + Send) {
-        self.keep_connected(Box::pin(stop)).await;
-    }
-
-    /// Boxed, so that it is compiled here and not, for size, in the binary's crate.
-    fn keep_connected<'s>(self, stop: Pin<Box<dyn Future<Output = ()> + Send + 's>>) -> Pin<Box<dyn Future<Output = ()> + Send + 's>> {
-        Box::pin(self.connections(stop))
-    }
-
-    async fn connections(mut self, mut stop: Pin<Box<dyn Future<Output = ()> + Send + '_>>) {
+    pub async fn run(mut self, stop: impl Future<Output = ()>) {
+        tokio::pin!(stop);
         let mut failures = 0;
         loop {
             let dialled = tokio::select! {
