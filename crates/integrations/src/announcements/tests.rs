@@ -56,3 +56,23 @@ async fn dismissals_that_are_nearly_over_end_at_the_start() {
     assert!(first.entries(Form::Neutral, false).is_empty());
     assert_eq!(board(&store).await.entries(Form::Neutral, false).len(), 1);
 }
+
+#[tokio::test]
+async fn a_local_feed_that_could_not_be_kept_is_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let feed = "<rss><channel><item><title>T</title><link>L</link><description>D</description><guid>G</guid></item></channel></rss>";
+    std::fs::write(folder.path().join("moonraker.xml"), feed).unwrap();
+    let store = Store::in_memory(&[]).unwrap();
+    let options = AnnouncementOptions { dev_mode: true, ..AnnouncementOptions::default() };
+    let settings = Settings { options, folder: folder.path().to_owned() };
+    let board = Announcements::new(settings, store.clone(), Arc::new(Connections::default()), Client::new("Test/1"));
+    board.load().await;
+    let is_full = "CREATE TRIGGER full BEFORE INSERT ON namespace_store BEGIN SELECT RAISE(ABORT, 'full'); END";
+    store.write(|conn| Ok(conn.execute_batch(is_full)?)).await.unwrap();
+    let look = || board.look_at(vec!["moonraker".to_owned()]);
+    assert!(!look().await);
+    store.write(|conn| Ok(conn.execute_batch("DROP TRIGGER full")?)).await.unwrap();
+    assert!(look().await, "what could not be kept was taken for known");
+    assert_eq!(board.entries(Form::Neutral, true).len(), 1);
+    assert!(!look().await, "the same file again");
+}

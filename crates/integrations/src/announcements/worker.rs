@@ -6,6 +6,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use outbound::{Request, Validators};
 use runtime::StopToken;
+use store::StoreError;
 use tokio::time::{Instant, sleep_until};
 
 use super::rss::{self, Item, MAX_FEED};
@@ -25,7 +26,15 @@ enum Look {
     /// The same as before.
     Unchanged,
     /// What it holds now.
-    Items(Vec<Item>, Validators),
+    Items(Vec<Item>, Version),
+}
+
+/// Which state of a feed was read.
+enum Version {
+    /// What its server says of it.
+    Remote(Validators),
+    /// The state of its local file.
+    Local(FileState),
 }
 
 impl Announcements {
@@ -78,7 +87,7 @@ impl Announcements {
         let looked = if self.settings.options.dev_mode { self.read_file(feed).await } else { self.fetch(feed).await };
         let taken = match looked {
             Ok(Look::Unchanged) => Ok(false),
-            Ok(Look::Items(items, validators)) => self.take(feed, &items, validators).await.map_err(|error| error.to_string()),
+            Ok(Look::Items(items, version)) => self.take_version(feed, &items, version).await.map_err(|error| error.to_string()),
             Err(reason) => Err(reason),
         };
         let is_news = self.schedule.lock().note(feed, taken.is_ok(), Instant::now());
@@ -88,6 +97,19 @@ impl Announcements {
             _ => {}
         }
         taken.unwrap_or(false)
+    }
+
+    async fn take_version(&self, feed: &str, items: &[Item], version: Version) -> Result<bool, StoreError> {
+        match version {
+            Version::Remote(validators) => self.take(feed, items, validators).await,
+            Version::Local(state) => {
+                let has_changed = self.take(feed, items, Validators::default()).await?;
+                // Only now: a file that could not be read, or whose entries could not be kept, is looked at again, and nobody is told that
+                // it is the same as before while its entries are still on their way.
+                self.seen_files.lock().insert(feed.to_owned(), state);
+                Ok(has_changed)
+            }
+        }
     }
 
     async fn fetch(&self, feed: &str) -> Result<Look, String> {
@@ -101,7 +123,7 @@ impl Announcements {
         let answer = self.client.send(request).await.map_err(|error| error.to_string())?;
         match answer.status {
             304 => Ok(Look::Unchanged),
-            200 => Ok(Look::Items(parse(answer.body.to_vec()).await?, answer.validators())),
+            200 => Ok(Look::Items(parse(answer.body.to_vec()).await?, Version::Remote(answer.validators()))),
             status => Err(format!("the answer has status {status}")),
         }
     }
@@ -112,10 +134,7 @@ impl Announcements {
         let known = self.seen_files.lock().get(feed).copied();
         let read = tokio::task::spawn_blocking(move || read_if_changed(&path, known)).await.map_err(|error| error.to_string())?;
         let Some((bytes, state)) = read.map_err(|error| error.to_string())? else { return Ok(Look::Unchanged) };
-        let items = parse(bytes).await?;
-        // Only now: a file that is half written is looked at again.
-        self.seen_files.lock().insert(feed.to_owned(), state);
-        Ok(Look::Items(items, Validators::default()))
+        Ok(Look::Items(parse(bytes).await?, Version::Local(state)))
     }
 
     /// Makes the folder of local feeds in developer mode.
