@@ -12,7 +12,7 @@ use outbound::mqtt::{Link, Message, Mqtt, MqttError, MqttOptions, Qos, Subscript
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 
-const DEADLINE: Duration = Duration::from_secs(20);
+const DEADLINE: Duration = Duration::from_secs(60);
 
 struct Broker {
     port: u16,

@@ -21,7 +21,7 @@ pub fn run(args: &ImportArgs) -> anyhow::Result<ExitCode> {
     let path = serve.data_path();
     let data = DataFolder::prepare(&path).with_context(|| format!("the data folder {} cannot be used", path.display()))?;
     let _lock = data.lock().with_context(|| format!("a server uses the data folder {}: stop it first", data.path().display()))?;
-    super::runtime()?.block_on(async {
+    super::run(async {
         let opened = Store::open_or_restore(&data.database_file(), &data.database_backups(), SCHEMAS)?;
         opened.warnings.iter().for_each(|warning| say(warning));
         let outcome = import::run(&source, &opened.store, &data.database_backups()).await;
@@ -31,5 +31,5 @@ pub fn run(args: &ImportArgs) -> anyhow::Result<ExitCode> {
             say(&format!("  {line}"));
         }
         Ok(ExitCode::SUCCESS)
-    })
+    })?
 }

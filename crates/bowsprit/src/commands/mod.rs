@@ -8,18 +8,27 @@ pub mod reference;
 pub mod serve;
 pub mod simulate;
 
+use std::future::Future;
 use std::io::Write;
+use std::time::Duration;
 
 /// Threads for disk work, started when needed: more than all uploads that may be under way at once.
 const BLOCKING_THREADS: usize = 64;
 
-/// The runtime of every command. One thread, the main one, carries all tasks: the print comes first, it serves far more clients than a printer has,
+/// Time for disk work that is still under way at the end. What was acknowledged is on the disk by then; a disk that hangs shall not keep the process.
+const LAST_WORK: Duration = Duration::from_secs(5);
+
+/// Runs the work of a command. One thread, the main one, carries all tasks: the print comes first, it serves far more clients than a printer has,
 /// and several would wake each other up. What takes time goes to threads of its own.
 ///
 /// # Errors
 /// When threads cannot be started.
-pub fn runtime() -> std::io::Result<tokio::runtime::Runtime> {
-    tokio::runtime::Builder::new_current_thread().max_blocking_threads(BLOCKING_THREADS).thread_name("bowsprit").enable_all().build()
+pub fn run<T>(work: impl Future<Output = T>) -> std::io::Result<T> {
+    let mut runtime = tokio::runtime::Builder::new_current_thread();
+    let runtime = runtime.max_blocking_threads(BLOCKING_THREADS).thread_name("bowsprit").enable_all().build()?;
+    let outcome = runtime.block_on(work);
+    runtime.shutdown_timeout(LAST_WORK);
+    Ok(outcome)
 }
 
 /// Writes a line to standard output; a closed pipe is no error.

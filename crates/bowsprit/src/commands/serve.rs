@@ -52,7 +52,7 @@ pub fn run(args: &ServeArgs) -> anyhow::Result<ExitCode> {
         data,
     };
     watch_signals(&environment)?;
-    let outcome = super::runtime()?.block_on(serve(&environment));
+    let outcome = super::run(serve(&environment))?;
     // Into the log as well: it is what the owner of a service reads.
     Ok(match outcome {
         Ok(()) => ExitCode::SUCCESS,

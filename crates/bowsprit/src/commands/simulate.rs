@@ -22,7 +22,7 @@ pub fn run(args: SimulateArgs) -> anyhow::Result<ExitCode> {
         options.gcodes = gcodes;
     }
     super::say(&format!("simulated firmware host on {}, files from {}", args.socket.display(), options.gcodes.display()));
-    super::runtime()?.block_on(async {
+    super::run(async {
         let simulator = Simulator::start(options).await.with_context(|| format!("cannot listen on {}", args.socket.display()))?;
         let lifecycle = Lifecycle::new();
         tokio::spawn(Signals::install()?.watch(lifecycle.clone(), || std::process::exit(FORCED_EXIT_CODE)));
@@ -34,5 +34,5 @@ pub fn run(args: SimulateArgs) -> anyhow::Result<ExitCode> {
         });
         simulator.run_until(stop).await;
         Ok(ExitCode::SUCCESS)
-    })
+    })?
 }

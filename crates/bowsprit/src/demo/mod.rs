@@ -36,13 +36,13 @@ pub fn run(args: &DemoArgs) -> anyhow::Result<ExitCode> {
         data,
     };
     watch_signals(&environment)?;
-    let outcome = commands::runtime()?.block_on(async {
+    let outcome = commands::run(async {
         let simulator = Simulator::start(printer_options(folder.path(), args.speed)).await.context("the simulated printer cannot start")?;
         introduce(folder.path(), args.port);
         let outcome = serve(&environment).await;
         simulator.stop().await;
         outcome
-    });
+    })?;
     drop(logging.flush_at_end);
     folder.close().context("the temporary folder could not be removed")?;
     say("\nThe demo's files are removed.");

@@ -168,3 +168,24 @@ async fn developers_of_feeds_read_local_files() {
     assert_eq!(server.http().post("/server/announcements/update").await.result()["modified"], false);
     assert!(web.requests("/feeds/klipper.xml").is_empty());
 }
+
+#[tokio::test]
+async fn a_disk_that_hangs_does_not_keep_the_process() {
+    let web = Web::start().await;
+    let mut server = with_feeds(&web, "dev_mode: true\n").start().await;
+    let folder = server.path("development/announcements");
+    until("the folder", || async { folder.is_dir() }, |is_there| *is_there).await;
+    // Whoever opens it waits for somebody who writes.
+    let pipe = folder.join("moonraker.xml");
+    rustix::fs::mkfifoat(rustix::fs::CWD, &pipe, rustix::fs::Mode::RWXU).unwrap();
+    let mut asking = server.http().connection().await;
+    asking.send(b"POST /server/announcements/update HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n").await;
+    until("a thread that waits", || async { waits_for_a_writer(server.pid()) }, |is_so| *is_so).await;
+    assert_eq!(server.stop().await, Some(0));
+}
+
+/// Is a thread of this process about to open a pipe?
+fn waits_for_a_writer(pid: u32) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).unwrap();
+    threads.flatten().any(|thread| std::fs::read_to_string(thread.path().join("wchan")).is_ok_and(|place| place == "wait_for_partner"))
+}

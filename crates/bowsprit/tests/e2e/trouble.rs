@@ -1,15 +1,10 @@
 //! Bad days: a firmware host that hangs, dies or talks rubbish; broken configurations and databases.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use simulator::Fault;
 
-use crate::harness::wait::until_within;
+use crate::harness::wait::until;
 use crate::harness::{Builder, RpcError, TestServer, within};
-
-/// For what takes longer than anything else, on purpose.
-const LONG: Duration = Duration::from_secs(20);
 
 /// A printer in real time, whose scripts wait as long as they say.
 fn slow_printer() -> Builder {
@@ -84,7 +79,7 @@ async fn a_host_that_stays_silent_is_given_up_and_rejoined() {
     server.printer().inject(Fault::Hang { seconds: 0.0 }).await.unwrap();
     let stuck = ws.begin("printer.gcode.script", json!({"script": "M115"})).await;
     let look = || server.info();
-    until_within(LONG, "the host is given up", look, |info| info["klippy_state"] == "disconnected").await;
+    until("the host is given up", look, |info| info["klippy_state"] == "disconnected").await;
     assert_eq!(ws.answer(stuck).await, Err(RpcError::new(503, "Klippy Disconnected")));
     server.printer().clear_all().await.unwrap();
     ws.notified("notify_klippy_ready").await;
@@ -99,8 +94,7 @@ async fn recovers_from(fault: Fault) {
     assert_eq!(server.http().get("/server/info").await.status, 200);
     server.printer().clear_all().await.unwrap();
     server.wait_for_state("ready").await;
-    let info =
-        crate::harness::wait::until("printer info", || async { server.http().get("/printer/info").await }, |reply| reply.status == 200);
+    let info = until("printer info", || async { server.http().get("/printer/info").await }, |reply| reply.status == 200);
     assert_eq!(info.await.result()["state"], "ready");
 }
 

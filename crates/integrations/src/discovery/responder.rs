@@ -25,6 +25,9 @@ pub const MAX_WAITING: usize = 32;
 /// Pause between two announcements: at random between these.
 const ANNOUNCE: std::ops::Range<Duration> = Duration::from_secs(300)..Duration::from_secs(600);
 
+/// Pause before an announcement in a new network is said again: datagrams get lost there. Section 1.1.2 recommends to repeat them.
+const AGAIN: Duration = Duration::from_secs(1);
+
 /// Pause between two looks whether the machine has another address.
 const LOOK: Duration = Duration::from_secs(30);
 
@@ -101,7 +104,10 @@ impl Responder {
                 }
                 () = sleep_until(look_at) => {
                     let new = self.join_new();
-                    self.announce(&new).await;
+                    if !new.is_empty() {
+                        self.announce(&new).await;
+                        announce_at = Instant::now() + AGAIN;
+                    }
                     look_at = Instant::now() + LOOK;
                 }
                 () = stop.cancelled() => break,

@@ -9,7 +9,7 @@ use tokio::net::UnixStream;
 use tokio::time::timeout;
 
 /// Longest wait for anything in a test.
-pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
+pub(crate) const DEADLINE: Duration = Duration::from_secs(60);
 
 pub(crate) struct Client {
     stream: UnixStream,

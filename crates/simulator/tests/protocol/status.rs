@@ -69,11 +69,15 @@ async fn queries_wait_for_the_tick_unless_it_rests() {
     let begin = Instant::now();
     client.call("objects/query", objects.clone()).await.unwrap();
     assert!(begin.elapsed() > Duration::from_millis(150), "the second query waits: {:?}", begin.elapsed());
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    // Lenient: only far quicker than a tick on some try.
-    let begin = Instant::now();
-    client.call("objects/query", objects).await.unwrap();
-    assert!(begin.elapsed() < Duration::from_millis(200), "the timer rests: {:?}", begin.elapsed());
+    // A busy machine is slow: far quicker than a tick on some try.
+    let mut took = Vec::new();
+    while took.last().is_none_or(|took| *took > Duration::from_millis(100)) {
+        assert!(took.len() < 20, "the timer rests: {took:?}");
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let begin = Instant::now();
+        client.call("objects/query", objects.clone()).await.unwrap();
+        took.push(begin.elapsed());
+    }
 }
 
 #[tokio::test]
