@@ -135,6 +135,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     let client = outbound::Client::new(&format!("Bowsprit/{CORE_VERSION}"));
     let mqtt = MqttParts::new(&settings, &host).unwrap_or_else(|fault| {
         warnings.add(fault);
+        failed_components.push("mqtt".to_owned());
         None
     });
     let mqtt_service = mqtt.as_ref().map(|mqtt| mqtt.service.clone());
@@ -243,7 +244,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         let audit = noting.clone();
         async move { audit.run(stop).await }
     });
-    let mut parts = power_parts(&host, &connections, &client, mqtt_service.as_deref(), &gpio);
+    let mut parts = power_parts(&host, &connections, &client, mqtt_service.as_deref(), &gpio, &scripts);
     parts.services = Some(Arc::new(DeviceServices(machine.clone())));
     let has_power = !settings.power.is_empty();
     let power = open_power(&mut settings, &parts, &warnings);

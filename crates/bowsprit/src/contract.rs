@@ -87,7 +87,7 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
         warn: Arc::new(|_, _| {}),
     };
     let instruments = Arc::new(Instruments::new(&settings.instruments, made_of).complete());
-    let power = Power::new(Vec::new(), &build::power_parts(&host, &connections, &client, None, &gpio));
+    let power = Power::new(Vec::new(), &build::power_parts(&host, &connections, &client, None, &gpio, &Scripts::new(StopToken::new())));
     let parts_of_webcams = webcams::Parts {
         namespaces,
         connections: connections.clone(),

@@ -56,8 +56,9 @@ impl Instruments {
             Some(_) => (settings.sensors.as_slice(), &[][..]),
             None => (&[][..], settings.sensors.as_slice()),
         };
-        let warnings = lost.iter().map(|sensor| format!("[sensor {}] needs a section [mqtt]; it is left out.", sensor.id)).collect();
-        let sensors = Sensors::new(sensors.to_vec(), parts.connections, &Fields(parts.history));
+        let warnings =
+            lost.iter().map(|sensor| format!("[sensor {}] needs a section [mqtt] without faults; it is left out.", sensor.id)).collect();
+        let sensors = Sensors::new(sensors.to_vec(), parts.connections, &Fields(parts.history), parts.scripts);
         let buttons = Buttons::new(
             settings.buttons.clone(),
             button::Parts {

@@ -204,6 +204,9 @@ impl Settings {
         let instruments = InstrumentSettings::read(&mut reader, &context.secrets);
         let database: DatabaseOptions = reader.read_or_default();
         let slicer_api: SlicerApiOptions = reader.read_or_default();
+        let faulty = |section, is_usable: bool| (!is_usable && document.section(section).is_some()).then_some(section);
+        let faulty = [faulty(MqttSection::SECTION, mqtt.is_some()), faulty(DiscoveryOptions::SECTION, discovery.is_some())];
+        let failed_components = ldap_failed.into_iter().chain(faulty.into_iter().flatten()).collect();
         let mut config = Map::new();
         for (section, options) in [
             (ServerOptions::SECTION, server.effective()),
@@ -250,7 +253,7 @@ impl Settings {
             authorization,
             web,
             ldap,
-            failed_components: ldap_failed.into_iter().collect(),
+            failed_components,
             file_manager,
             data_store,
             machine,

@@ -7,6 +7,7 @@ use access::{Accounts, Directory, LdapDirectory};
 use devices::button;
 use devices::gpio::Gpio;
 use devices::power::{self, Power};
+use devices::script::Scripts;
 use files::{Files, FilesSettings};
 use fwhost::{FwHost, HostEvent};
 use integrations::{MqttService, SlicerApi, announcements};
@@ -148,6 +149,7 @@ pub fn power_parts(
     client: &outbound::Client,
     mqtt: Option<&MqttService>,
     gpio: &Gpio,
+    scripts: &Arc<Scripts>,
 ) -> power::Parts {
     power::Parts {
         host: host.clone(),
@@ -155,6 +157,7 @@ pub fn power_parts(
         client: client.clone(),
         mqtt: mqtt.map(|mqtt| (mqtt.client.clone(), mqtt.default_qos)),
         gpio: gpio.clone(),
+        scripts: scripts.clone(),
         services: None,
     }
 }

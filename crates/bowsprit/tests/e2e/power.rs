@@ -126,19 +126,33 @@ async fn wrong_requests_are_named_and_types_follow_the_reader() {
     assert_eq!(ws.notified_where("notify_power_changed", |params| params[0]["status"] == "off").await[0]["type"], "shelly");
 }
 
+async fn print(server: &TestServer) {
+    server.http().upload(Form::default().file("long.gcode", long_job().as_bytes()).field("print", "true")).await;
+    let state = || async { server.http().get("/printer/objects/query?print_stats=state").await.result() };
+    until("printing", state, |result| result["status"]["print_stats"]["state"] == "printing").await;
+}
+
+#[tokio::test]
+async fn a_locked_device_keeps_its_state_when_the_server_starts_during_a_print() {
+    let web = Web::start().await;
+    relay(&web, true);
+    let mut server = TestServer::builder().config(&config(&web, "locked_while_printing: true\ninitial_state: off")).start().await;
+    switched(&web, "off").await;
+    relay(&web, true);
+    print(&server).await;
+    server.restart().await;
+    let status = || async { server.http().get("/machine/device_power/devices").await.result()["devices"][0].take() };
+    until("known", status, |psu| psu["status"] == "on").await;
+    assert!(server.stderr().contains("the initial state is not set: the printer prints"));
+    assert_eq!(web.requests("/relay/0?turn=off").len(), 1, "only at the first start");
+}
+
 #[tokio::test]
 async fn a_locked_device_is_not_switched_while_printing_but_by_a_macro_that_insists() {
     let web = Web::start().await;
     relay(&web, true);
     let server = TestServer::builder().config(&config(&web, "locked_while_printing: true")).start().await;
-    server.http().upload(Form::default().file("long.gcode", long_job().as_bytes()).field("print", "true")).await;
-    let query = "/printer/objects/query?print_stats=state";
-    until(
-        "printing",
-        || async { server.http().get(query).await.result() },
-        |result| result["status"]["print_stats"]["state"] == "printing",
-    )
-    .await;
+    print(&server).await;
     let refused = server.http().post("/machine/device_power/device?device=psu&action=off").await.error();
     assert_eq!(refused, (400, "Unable to change power for psu while printing".to_owned()));
     assert_eq!(server.http().post("/machine/device_power/off?psu").await.result(), json!({"psu": "on"}));
@@ -252,4 +266,62 @@ async fn a_lamp_behind_a_broker_is_asked_switched_and_watched() {
     until("deaf", || async { http.post("/machine/device_power/device?device=lamp&action=off").await.status }, |status| *status == 500)
         .await;
     assert_eq!(status().await["error"], "no state message within 2 s");
+}
+
+#[tokio::test]
+async fn an_output_of_the_firmware_gets_its_initial_state_at_every_start_of_it() {
+    let config = "[power light]\ntype: klipper_device\nobject_name: output_pin caselight\ninitial_state: on\n";
+    let server = TestServer::builder().config(config).start().await;
+    let status = || async { server.http().get("/machine/device_power/devices").await.result()["devices"][0]["status"].take() };
+    until("on", status, |status| status == "on").await;
+    let mut ws = server.ws().await;
+    server.printer().inject(Fault::Die).await.unwrap();
+    ws.notified_where("notify_power_changed", |params| params[0]["status"] == "init").await;
+    server.printer().revive().await.unwrap();
+    ws.notified_where("notify_power_changed", |params| params[0]["status"] == "on").await;
+    let value = server.http().get("/printer/objects/query?output_pin%20caselight").await.result();
+    assert_eq!(value["status"]["output_pin caselight"]["value"], 1.0, "the firmware has it, too");
+}
+
+#[tokio::test]
+async fn a_device_that_tells_its_state_hours_later_is_left_as_it_is() {
+    let Some(broker) = Broker::start().await else { return };
+    let config = "[power lamp]\ntype: mqtt\ncommand_topic: lamp/set\ncommand_payload: {command}\nstate_topic: lamp\nstate_timeout: 0.2\ninitial_state: off\n";
+    let server = TestServer::builder().without_printer().config(&(broker.section("") + config)).start().await;
+    let status = || async { server.http().get("/machine/device_power/devices").await.result()["devices"][0].take() };
+    let lamp = until("given up", status, |lamp| lamp["status"] == "error").await;
+    assert_eq!(lamp["error"], "no state message within 0.2 s");
+    let someone = broker.client().await;
+    let mut commands = someone.listen("lamp/set");
+    let mut ws = server.ws().await;
+    someone.publish("lamp", "on").await;
+    ws.notified_where("notify_power_changed", |params| params[0]["status"] == "on").await;
+    let refused = server.http().post("/machine/device_power/device?device=lamp&action=off").await.error();
+    assert_eq!((refused.0, commands.next().await.1), (500, json!("off")), "the first command is the one that somebody gave");
+}
+
+#[tokio::test]
+async fn templates_of_devices_call_the_server() {
+    let Some(broker) = Broker::start().await else { return };
+    let web = Web::start().await;
+    web.set("/state", Page::body("x"));
+    let config = format!(
+        "{}[power web]\ntype: http\non_url: {1}\noff_url: {1}\nstatus_url: {1}\nresponse_template:\n  {{'on' if call_method('server.info').fwhost_connected == false else 'off'}}\n\
+         [power lamp]\ntype: mqtt\ncommand_topic: lamp/set\ncommand_payload: {{command}}\nstate_topic: lamp\nstate_response_template:\n  {{call_method('machine.device_power.get_device', device=payload)[payload]}}\n\
+         [sensor s]\ntype: mqtt\nstate_topic: s\nstate_response_template:\n  {{set_result('roots', call_method('server.files.roots')|length + payload|int)}}\n",
+        broker.section(""),
+        web.url("/state")
+    );
+    let server = TestServer::builder().without_printer().config(&config).start().await;
+    let http = server.http();
+    let device = |index: usize| async move { http.get("/machine/device_power/devices").await.result()["devices"][index]["status"].take() };
+    until("the one on the web", || device(0), |status| status == "on").await;
+    let someone = broker.client().await;
+    someone.publish("lamp", "web").await;
+    until("the lamp is as the other one", || device(1), |status| status == "on").await;
+    someone.publish("s", "100").await;
+    let sensor = || async { http.get("/server/sensors/info?sensor=s").await.result()["values"]["roots"].as_f64() };
+    let roots = http.get("/server/files/roots").await.result().as_array().unwrap().len();
+    let roots = f64::from(u32::try_from(roots).unwrap()) + 100.0;
+    until("the sensor", sensor, |value| *value == Some(roots)).await;
 }

@@ -129,4 +129,13 @@ async fn a_sensor_without_a_broker_is_named() {
     let info = server.info().await;
     assert!(info["warnings"].to_string().contains("[sensor mains] needs a section [mqtt]"), "{info}");
     assert_eq!(server.http().get("/server/sensors/list").await.status, 404);
+    assert_eq!(info["failed_components"], json!([]));
+}
+
+#[tokio::test]
+async fn a_faulty_section_is_a_component_that_failed() {
+    let config = format!("[mqtt]\naddress: 127.0.0.1\ninstance_name: a+b\n[zeroconf]\ninterfaces: nowhere\n{MAINS}");
+    let info = TestServer::builder().without_printer().config(&config).start().await.info().await;
+    assert_eq!(info["failed_components"], json!(["mqtt", "zeroconf"]));
+    assert!(!info["components"].to_string().contains("\"mqtt\""), "{info}");
 }

@@ -15,7 +15,7 @@ use super::debounce::Change;
 use super::options::ConfiguredButton;
 use super::service::Parts;
 use crate::gpio::clock;
-use crate::script::{Functions, Pending, Scripts};
+use crate::script::{CALL_METHOD, Functions, Pending, Scripts};
 
 /// Longest time for a template of a button. What it called by then goes on.
 pub const MAX_TIME: Duration = Duration::from_secs(300);
@@ -78,7 +78,7 @@ struct Actions {
 impl Functions for Actions {
     fn call(&mut self, call: &Call<'_>) -> Result<Pending, Failure> {
         match call.name {
-            "call_method" => self.scripts.call_method(call),
+            CALL_METHOD => self.scripts.call_method(call),
             "send_notification" => self.notify(call),
             other => Err(Failure::new(400, format!("there is no function `{other}`"))),
         }

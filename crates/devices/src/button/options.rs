@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use template::{Context, Template};
 
 use crate::gpio::Pin;
+use crate::script::CALL_METHOD;
 
 /// Buttons of one configuration.
 pub const MAX_BUTTONS: usize = 32;
@@ -70,7 +71,7 @@ impl ConfiguredButton {
             }
             options.on_press = options.on_press.map(|template| template.of(&format!("[{section}] on_press")));
             options.on_release = options.on_release.map(|template| template.of(&format!("[{section}] on_release")));
-            let context = Context::new(secrets).with_function("call_method").with_function("send_notification");
+            let context = Context::new(secrets).with_function(CALL_METHOD).with_function("send_notification");
             usable.push(Self { name, options, context });
         }
         usable

@@ -5,9 +5,12 @@
 //!       init ──────────────────────────────────────────────► on ◄─── switched, or seen ───► off
 //!       ▲  │ no answer: stays init, with a reason,            │                              │
 //!       │  └─ and is asked again                              │ asked or switched in vain    │
-//!       │                                                     ▼                              ▼
+//!       │     no hope of one: error                           ▼                              ▼
 //!       └──────────── what it hangs on is away ◄──────────── error ─── the next answer ───► on, off
 //! ```
+//!
+//! What hangs on something that was away begins anew, with `initial_state`. A device that was given up in `init` has lost its: what it says hours later,
+//! because somebody pressed its button, is nobody's reason to switch it.
 //!
 //! After a change through us: notification, services, firmware restart, timer. After a change from outside the same without the timer, or only
 //! the notification with `restrict_action_processing`.
@@ -27,6 +30,8 @@ pub(crate) enum Reading {
     Away,
     /// It does not answer, or not sensibly.
     Fault(Arc<str>),
+    /// The same, and asking again would not help: whatever it says next, it says by itself.
+    Lost(Arc<str>),
 }
 
 impl From<bool> for Reading {
@@ -98,7 +103,7 @@ pub(crate) struct Model {
     pub(crate) state: PowerState,
     /// What is wrong, in `init` and `error`.
     pub(crate) fault: Option<Arc<str>>,
-    /// It has answered once.
+    /// It has answered, or was given up: what comes now is no first answer.
     is_known: bool,
     rules: Rules,
 }
@@ -150,7 +155,14 @@ impl Model {
         let (state, fault) = match reading {
             Reading::On => (PowerState::On, None),
             Reading::Off => (PowerState::Off, None),
-            Reading::Away => (PowerState::Init, None),
+            Reading::Away => {
+                self.is_known = false;
+                (PowerState::Init, None)
+            }
+            Reading::Lost(fault) => {
+                self.is_known = true;
+                (PowerState::Error, Some(fault))
+            }
             Reading::Fault(fault) => (if self.is_known { PowerState::Error } else { PowerState::Init }, Some(fault)),
         };
         (self.state, self.fault) = (state, fault);
@@ -202,6 +214,16 @@ mod tests {
     }
 
     #[test]
+    fn what_was_away_begins_anew_and_what_was_given_up_does_not() {
+        let mut model = Model::new(Rules { initial: Some(true), restricted: true });
+        assert_eq!((model.seen(Reading::On), model.seen(Reading::Away)), (vec![Notify, Services(true)], vec![Notify]));
+        assert_eq!(model.seen(Reading::Off), [Apply(true)]);
+        let mut model = Model::new(Rules { initial: Some(false), restricted: true });
+        assert_eq!((model.seen(Reading::Lost("no answer".into())), model.state), (vec![Notify], PowerState::Error));
+        assert_eq!((model.seen(Reading::On), model.state), (vec![Notify], PowerState::On));
+    }
+
+    #[test]
     fn a_change_through_us_has_all_consequences() {
         let mut model = known(Reading::Off, true);
         assert_eq!(model.switched(Reading::On), [Notify, Services(true), Powered, StartTimer]);
@@ -234,7 +256,7 @@ mod tests {
     }
 
     fn readings() -> impl Strategy<Value = Reading> {
-        prop_oneof![Just(Reading::On), Just(Reading::Off), Just(Reading::Away), Just(fault())]
+        prop_oneof![Just(Reading::On), Just(Reading::Off), Just(Reading::Away), Just(fault()), Just(Reading::Lost("given up".into()))]
     }
 
     proptest! {

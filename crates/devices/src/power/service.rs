@@ -22,6 +22,7 @@ use super::ports::Services;
 use super::restart::Restarter;
 use super::worker::{self, Device, Message, Shared};
 use crate::gpio::Gpio;
+use crate::script::Scripts;
 
 /// Power devices of one configuration.
 pub const MAX_DEVICES: usize = 64;
@@ -44,6 +45,8 @@ pub struct Parts {
     pub mqtt: Option<(Mqtt, Qos)>,
     /// For devices on pins.
     pub gpio: Gpio,
+    /// For templates that call the server.
+    pub scripts: Arc<Scripts>,
     /// For bound services; none where services are not controlled.
     pub services: Option<Arc<dyn Services>>,
 }

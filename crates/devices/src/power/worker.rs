@@ -12,7 +12,7 @@ use rpc::Connections;
 use runtime::{StopToken, beat};
 use tokio::sync::{Mutex as AsyncMutex, mpsc, oneshot};
 use tokio::time::error::Elapsed;
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 
 use super::driver::{Driver, Fault};
 use super::model::{Action, Effect, Model, Reading, Rules};
@@ -29,6 +29,12 @@ const RETRY: Duration = Duration::from_secs(5);
 /// Time for one start or stop of a service that is bound to a power device.
 const SERVICE_TIMEOUT: Duration = Duration::from_secs(30);
 
+/// Time that the firmware host gets to say whether it prints, before a power device that is locked meanwhile is given its initial state.
+const HOST_TIME: Duration = Duration::from_secs(5);
+
+/// Pause between two looks whether it has.
+const HOST_LOOK: Duration = Duration::from_millis(50);
+
 /// What all devices share.
 pub(crate) struct Shared {
     pub(crate) host: FwHost,
@@ -40,6 +46,19 @@ pub(crate) struct Shared {
 impl Shared {
     fn is_printing(&self) -> bool {
         self.host.status().state == FwhostState::Ready && self.host.print_stats().is_some_and(|stats| stats.state == PrintState::Printing)
+    }
+
+    /// Whether it prints, also while the server has just been started and has not heard of it yet.
+    async fn is_printing_at_the_start(&self) -> bool {
+        let until = Instant::now() + HOST_TIME;
+        while Instant::now() < until {
+            match self.host.status().state {
+                FwhostState::Ready if self.host.print_stats().is_some() => return self.is_printing(),
+                FwhostState::Ready | FwhostState::Startup | FwhostState::Disconnected => sleep(HOST_LOOK).await,
+                FwhostState::Shutdown | FwhostState::Error => return false,
+            }
+        }
+        self.is_printing()
     }
 }
 
@@ -270,19 +289,19 @@ impl Worker<'_> {
         self.begun = Instant::now();
         self.contacting();
         let outcome = timeout(self.device.limit, self.driver.query()).await;
-        let reading = self.contacted(outcome).unwrap_or_else(|fault| Reading::Fault(fault.message));
+        let reading = self.contacted(outcome).unwrap_or_else(Reading::from);
         self.apply_seen(reading).await;
     }
 
     async fn apply_seen(&mut self, reading: Reading) {
         let effects = self.model.seen(reading);
-        if let [Effect::Apply(initial)] = effects[..] {
-            if let Err(error) = self.switch(initial).await {
-                tracing::warn!(device = self.device.name, %error, "the initial state could not be set");
-            }
-            return;
+        let [Effect::Apply(initial)] = effects[..] else { return self.carry_out(effects) };
+        if self.device.options.locked_while_printing && self.device.shared.is_printing_at_the_start().await {
+            tracing::info!(device = self.device.name, "the initial state is not set: the printer prints");
+            self.carry_out(vec![Effect::Notify]);
+        } else if let Err(error) = self.switch(initial).await {
+            tracing::warn!(device = self.device.name, %error, "the initial state could not be set");
         }
-        self.carry_out(effects);
     }
 
     fn contacting(&self) {

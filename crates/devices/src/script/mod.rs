@@ -8,5 +8,5 @@
 mod render;
 mod server;
 
-pub use render::{Functions, MAX_CALLS, MAX_RENDERINGS, Pending, Rendering};
-pub use server::{MAX_ANSWER, Scripts};
+pub use render::{CALL_METHOD, Functions, MAX_CALLS, MAX_RENDERINGS, Pending, Rendering, at_once};
+pub use server::{MAX_ANSWER, Methods, Scripts};

@@ -9,10 +9,10 @@ use rpc::{Answer, Arguments, Call, Dispatcher, Outcome, dispatch};
 use runtime::StopToken;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
-use template::{Context, Failure, Template};
-use tokio::sync::Semaphore;
+use template::{Context, Error, Failure, Template};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::render::{self, Functions, MAX_RENDERINGS, Pending, Rendering};
+use super::render::{self, Bounds, CALL_METHOD, Functions, MAX_RENDERINGS, Pending, Rendering};
 
 /// Bytes of JSON that a call from a template may answer.
 pub const MAX_ANSWER: usize = 2 * 1024 * 1024;
@@ -20,7 +20,7 @@ pub const MAX_ANSWER: usize = 2 * 1024 * 1024;
 /// Renders templates that call the server.
 pub struct Scripts {
     dispatcher: Mutex<Weak<Dispatcher>>,
-    turns: Semaphore,
+    turns: Arc<Semaphore>,
     stop: StopToken,
 }
 
@@ -28,7 +28,7 @@ impl Scripts {
     /// Ready to render; [`Scripts::connect`] says later what can be called. `stop` ends whatever is under way.
     #[must_use]
     pub fn new(stop: StopToken) -> Arc<Self> {
-        Arc::new(Self { dispatcher: Mutex::default(), turns: Semaphore::new(MAX_RENDERINGS), stop })
+        Arc::new(Self { dispatcher: Mutex::default(), turns: Arc::new(Semaphore::new(MAX_RENDERINGS)), stop })
     }
 
     /// Calls go to these operations from now on.
@@ -40,7 +40,23 @@ impl Scripts {
     pub async fn render<F: Functions>(&self, template: Template, context: Context, functions: F, limit: Duration) -> Rendering<F> {
         // Never closed.
         let _turn = self.turns.acquire().await;
-        render::render(template, context, functions, limit, self.stop.clone()).await
+        render::render(template, context, functions, Bounds { limit, stop: self.stop.clone() }).await
+    }
+
+    /// The right to render one with [`Scripts::render_here`].
+    pub async fn turn(self: &Arc<Self>) -> Option<OwnedSemaphorePermit> {
+        self.turns.clone().acquire_owned().await.ok()
+    }
+
+    /// Renders a template on this thread, which is one for blocking work, within a length of time.
+    pub fn render_here<F: Functions>(
+        &self,
+        template: &Template,
+        context: &mut Context,
+        functions: F,
+        limit: Duration,
+    ) -> (Result<String, Error>, F) {
+        render::render_here(template, context, functions, Bounds { limit, stop: self.stop.clone() })
     }
 
     /// `call_method(method, name=value, …)`: any operation, with the rights of the server's owner, who wrote the template. The call goes on to
@@ -57,6 +73,18 @@ impl Scripts {
             async move { invoke(&dispatcher, &method, &parameters).await.map_err(|error| failure(&method, &error)) }
         });
         Ok(Pending::Later(Box::pin(async move { work.await.unwrap_or_else(|_| Err(Failure::new(500, "internal error"))).map(Into::into) })))
+    }
+}
+
+/// The functions of templates that call nothing but the server.
+pub struct Methods(pub Arc<Scripts>);
+
+impl Functions for Methods {
+    fn call(&mut self, call: &template::Call<'_>) -> Result<Pending, Failure> {
+        match (call.object, call.name) {
+            (None, CALL_METHOD) => self.0.call_method(call),
+            (_, other) => Err(Failure::new(400, format!("there is no function `{other}`"))),
+        }
     }
 }
 
@@ -110,13 +138,13 @@ mod tests {
         Arc::new(Dispatcher { operations: Arc::new(registry.build().unwrap()), tasks: TaskTracker::new() })
     }
 
-    struct Methods(Arc<Scripts>);
+    struct More(Methods);
 
-    impl Functions for Methods {
+    impl Functions for More {
         fn call(&mut self, call: &template::Call<'_>) -> Result<Pending, Failure> {
             match call.name {
-                "call_method" => self.0.call_method(call),
-                _ => Ok(Pending::Now(TemplateAnswer::Value(json!("known at once")))),
+                "known" => Ok(Pending::Now(TemplateAnswer::Value(json!("known at once")))),
+                _ => self.0.call(call),
             }
         }
     }
@@ -127,7 +155,7 @@ mod tests {
         scripts.connect(&dispatcher);
         let context = Context::default().with_function("call_method").with_function("known").with_kept("kept", json!({}));
         let template = Template::compile(source).unwrap().of("[button b] on_press");
-        let rendering = scripts.render(template, context, Methods(scripts.clone()), Duration::from_millis(300)).await;
+        let rendering = scripts.render(template, context, More(Methods(scripts.clone())), Duration::from_millis(300)).await;
         rendering.outcome.map_err(|error| format!("{} {error}", error.status()))
     }
 
@@ -157,6 +185,21 @@ mod tests {
         let stop = StopToken::new();
         let (rendered, ()) = tokio::join!(render("{ call_method('a.never') }", stop.clone()), async { stop.cancel() });
         assert!(rendered.unwrap_err().contains("the server stops"));
+    }
+
+    #[tokio::test]
+    async fn what_is_rendered_at_once_begins_no_call() {
+        let scripts = Scripts::new(StopToken::new());
+        let dispatcher = dispatcher();
+        scripts.connect(&dispatcher);
+        let mut functions = More(Methods(scripts.clone()));
+        let mut at_once = |source: &str| {
+            let mut context = Context::default().with_function("call_method").with_function("known");
+            render::at_once(&Template::compile(source).unwrap(), &mut context, &mut functions).map(Result::unwrap)
+        };
+        assert_eq!(at_once("{ known() }").as_deref(), Some("known at once"));
+        assert_eq!(at_once("{ known() }{ call_method('a.never') }"), None);
+        assert!(dispatcher.tasks.is_empty(), "the call was begun");
     }
 
     #[tokio::test]

@@ -87,13 +87,17 @@ async fn read(sensors: &Sensors, many: &Arc<Notify>, stop: &StopToken) {
     }
 }
 
-/// Reads a portion on a thread for computing, and lets the next round come when there is more.
+/// Reads a portion on a thread for computing, when its turn has come, and lets the next round come when there is more.
 fn read_slowly(sensor: &Arc<Sensor>, many: &Arc<Notify>, stop: &StopToken) {
     let Some(reader) = sensor.slow_reader() else { return };
-    let (many, stop) = (many.clone(), stop.clone());
-    drop(tokio::task::spawn_blocking(move || {
-        if reader.read(|| stop.is_cancelled()) == Left::Some {
-            many.notify_one();
-        }
-    }));
+    let (scripts, many, stop) = (sensor.scripts.clone(), many.clone(), stop.clone());
+    tokio::spawn(async move {
+        let _turn = scripts.turn().await;
+        let read = tokio::task::spawn_blocking(move || {
+            if reader.read(|| stop.is_cancelled()) == Left::Some {
+                many.notify_one();
+            }
+        });
+        drop(read.await);
+    });
 }

@@ -7,6 +7,8 @@ use serde_json::{Map, Value};
 use template::{Context, Template};
 
 use super::history;
+use super::reading::SET_RESULT;
+use crate::script::CALL_METHOD;
 
 /// Sensors of one configuration.
 pub const MAX_SENSORS: usize = 64;
@@ -50,7 +52,7 @@ config::options! {
         sensor_store_size: u32 { min 1, max 21600 } = 1200,
         /// Topic of its messages, without wildcards.
         state_topic: String,
-        /// Reads a message, which is `payload`, and calls `set_result(name, number)` for each parameter.
+        /// Reads a message, which is `payload`, and calls `set_result(name, number)` for each parameter. It may call `call_method`, too.
         state_response_template: Template,
         /// Quality of service of the subscription: 0, 1 or 2. Unset: `default_qos` of `[mqtt]`.
         qos: Option<u8> { max 2 } = None,
@@ -95,7 +97,7 @@ impl Configured {
             let prefixed = prefixed("parameter_", &parameters).chain(prefixed("history_field_", &fields)).collect();
             let fields = fields.into_iter().filter_map(|(name, keys)| history::read(reader, &section, &id, &name, &keys)).collect();
             options.state_response_template = options.state_response_template.of(&format!("[{section}] state_response_template"));
-            let context = Context::new(secrets).with_function("set_result");
+            let context = Context::new(secrets).with_function(SET_RESULT).with_function(CALL_METHOD);
             usable.push(Self { id, options, parameters: parameters.iter().map(described).collect(), fields, context, prefixed });
         }
         usable

@@ -19,6 +19,7 @@ use super::options::Configured;
 use super::ports::{HistoryFields, Initial, Report};
 use super::reading::ReadingTemplate;
 use super::series::{Measurements, Series};
+use crate::script::Scripts;
 
 /// Messages that are read in one go before others have their turn.
 const AT_ONCE: usize = 32;
@@ -26,6 +27,8 @@ const AT_ONCE: usize = 32;
 /// A sensor.
 pub(super) struct Sensor {
     pub(super) configured: Configured,
+    /// Renders templates that take their time.
+    pub(super) scripts: Arc<Scripts>,
     state: Mutex<State>,
     inbox: Mutex<Inbox>,
     /// Held by whoever reads messages: they are read in their order.
@@ -79,11 +82,12 @@ pub(super) enum Left {
 }
 
 impl Sensor {
-    fn new(configured: Configured) -> Arc<Self> {
+    fn new(configured: Configured, scripts: Arc<Scripts>) -> Arc<Self> {
         let series = Series::new(configured.options.sensor_store_size as usize);
         let state = Mutex::new(State { series, error: None, epoch: 0 });
         Arc::new(Self {
             configured,
+            scripts,
             state,
             inbox: Mutex::default(),
             turn: Mutex::default(),
@@ -130,7 +134,11 @@ impl Sensor {
 
     /// What reads its messages.
     fn template(&self) -> ReadingTemplate<'_> {
-        ReadingTemplate { template: &self.configured.options.state_response_template, context: &self.configured.context }
+        ReadingTemplate {
+            template: &self.configured.options.state_response_template,
+            context: &self.configured.context,
+            scripts: &self.scripts,
+        }
     }
 
     /// It cannot be read.
@@ -193,8 +201,14 @@ pub struct Sensors {
 impl Sensors {
     /// The sensors of the configuration; [`Sensors::start`] lets them listen. What the history does not take is logged.
     #[must_use]
-    pub fn new(configured: Vec<Configured>, connections: &Arc<Connections>, history: &dyn HistoryFields) -> Arc<Self> {
-        let sensors: IndexMap<_, _> = configured.into_iter().map(|configured| (configured.id.clone(), Sensor::new(configured))).collect();
+    pub fn new(
+        configured: Vec<Configured>,
+        connections: &Arc<Connections>,
+        history: &dyn HistoryFields,
+        scripts: &Arc<Scripts>,
+    ) -> Arc<Self> {
+        let made = |configured: Configured| (configured.id.clone(), Sensor::new(configured, scripts.clone()));
+        let sensors: IndexMap<_, _> = configured.into_iter().map(made).collect();
         for sensor in sensors.values() {
             let _ = sensor.reports.set(reports(sensor, history));
         }
@@ -287,15 +301,15 @@ mod tests {
         let text = format!("[sensor s]\ntype: mqtt\nstate_topic: a\nstate_response_template: {template}\n");
         let (mut configured, problems) = crate::reading::options(&text, |reader| Configured::read(reader, &Secrets::default()));
         assert_eq!(problems, [""; 0]);
-        Sensor::new(configured.remove(0))
+        Sensor::new(configured.remove(0), Scripts::new(runtime::StopToken::new()))
     }
 
     fn add(sensor: &Sensor, payloads: &[&str]) {
         payloads.iter().for_each(|payload| assert_eq!(sensor.add(Bytes::copy_from_slice(payload.as_bytes())), Added::Waits));
     }
 
-    #[test]
-    fn whoever_asks_gets_what_waits() {
+    #[tokio::test]
+    async fn whoever_asks_gets_what_waits() {
         let sensor = sensor("{set_result('n', payload)}");
         add(&sensor, &["1", "2"]);
         assert_eq!(sensor.status(false).values, *json!({"n": 2.0}).as_object().unwrap());
@@ -304,8 +318,8 @@ mod tests {
         assert!(sensor.status(false).error.unwrap().contains("expected a number"));
     }
 
-    #[test]
-    fn what_takes_time_is_read_in_portions_by_one_thread() {
+    #[tokio::test]
+    async fn what_takes_time_is_read_in_portions_by_one_thread() {
         let sensor = sensor(&format!("{SLOW}{{set_result('n', payload)}}"));
         add(&sensor, &["1", "2"]);
         assert_eq!((sensor.read_quickly(), sensor.status(false).values.len()), (Left::Slow, 0));
@@ -321,8 +335,8 @@ mod tests {
         assert_eq!(sensor.state.lock().series.number("n"), Some(json!(31.0)), "in their order");
     }
 
-    #[test]
-    fn what_is_read_after_the_end_of_a_connection_does_not_hold() {
+    #[tokio::test]
+    async fn what_is_read_after_the_end_of_a_connection_does_not_hold() {
         let sensor = sensor(&format!("{SLOW}{{set_result('n', payload)}}"));
         add(&sensor, &["1"]);
         sensor.lose();

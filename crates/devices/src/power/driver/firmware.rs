@@ -103,8 +103,8 @@ impl FirmwareDevice {
         match self.host.status().state {
             FwhostState::Ready => {}
             FwhostState::Disconnected | FwhostState::Startup => return Ok(Reading::Away),
-            FwhostState::Error => return Err(Fault::of(ErrorKind::Unavailable, "the firmware host failed to start")),
-            FwhostState::Shutdown => return Err(Fault::of(ErrorKind::Unavailable, "the firmware host is shut down")),
+            FwhostState::Error => return Err(Fault::of(ErrorKind::Unavailable, "the firmware host failed to start").for_good()),
+            FwhostState::Shutdown => return Err(Fault::of(ErrorKind::Unavailable, "the firmware host is shut down").for_good()),
         }
         if !self.news.is_subscribed.load(Ordering::Relaxed) {
             let selection = Selection([(self.recipe.object.as_str().into(), Fields::All)].into());
@@ -116,8 +116,8 @@ impl FirmwareDevice {
 
     fn value(&self) -> Result<bool, Fault> {
         let object = &self.recipe.object;
-        let text =
-            self.host.field(object, FIELD).ok_or_else(|| Fault::new(format!("the printer has no `{object}` with a field `{FIELD}`")))?;
+        let missing = || Fault::new(format!("the printer has no `{object}` with a field `{FIELD}`")).for_good();
+        let text = self.host.field(object, FIELD).ok_or_else(missing)?;
         let value: Value = serde_json::from_str(&text).unwrap_or_default();
         Ok(is_truthy(&value))
     }
@@ -159,7 +159,7 @@ impl Driver for FirmwareDevice {
     fn watch(&mut self) -> Boxed<'_, Reading> {
         Box::pin(async move {
             self.news.changed.notified().await;
-            self.look().await.unwrap_or_else(|fault| Reading::Fault(fault.message))
+            self.look().await.unwrap_or_else(Reading::from)
         })
     }
 }

@@ -33,15 +33,28 @@ pub(crate) struct Fault {
     pub(crate) message: Arc<str>,
     /// For whoever wanted to switch it.
     pub(crate) kind: ErrorKind,
+    /// Asking again would not help.
+    pub(crate) is_final: bool,
 }
 
 impl Fault {
     pub(crate) fn new(message: impl Display) -> Self {
-        Self { message: message.to_string().into(), kind: ErrorKind::BadRequest }
+        Self { message: message.to_string().into(), kind: ErrorKind::BadRequest, is_final: false }
     }
 
     pub(crate) fn of(kind: ErrorKind, message: impl Display) -> Self {
         Self { kind, ..Self::new(message) }
+    }
+
+    /// The same, when asking again would not help.
+    pub(crate) fn for_good(self) -> Self {
+        Self { is_final: true, ..self }
+    }
+}
+
+impl From<Fault> for Reading {
+    fn from(fault: Fault) -> Self {
+        if fault.is_final { Self::Lost(fault.message) } else { Self::Fault(fault.message) }
     }
 }
 
@@ -115,8 +128,8 @@ impl Recipe {
             Self::Plug(plug) => Box::new(plug),
             Self::Klap(recipe) => recipe.driver(&makings.parts.client),
             Self::Web(recipe) => recipe.driver(&makings.parts.client, makings.options),
-            Self::Scripted(recipe) => recipe.driver(&makings.parts.client, makings.options),
-            Self::Mqtt(recipe) => recipe.driver(makings.parts.mqtt.as_ref()),
+            Self::Scripted(recipe) => recipe.driver(&makings.parts.client, &makings.parts.scripts, makings.options),
+            Self::Mqtt(recipe) => recipe.driver(makings.parts.mqtt.as_ref(), &makings.parts.scripts),
             Self::Usbhub(hub) => Box::new(hub),
         }
     }

@@ -1,5 +1,6 @@
 //! Type `mqtt`: anything that takes commands and tells its state through a broker (wire/3-devices.md section 2.7).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use config::Secrets;
@@ -7,7 +8,7 @@ use outbound::mqtt::{self, Link, Message, Mqtt, MqttError, Qos, Subscription};
 use protocol::ErrorKind;
 use rpc::transfer::Boxed;
 use template::limits::MAX_QUICK_TEXT;
-use template::{Context, NoHost, Template};
+use template::{Context, Template};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, timeout_at};
 
@@ -15,12 +16,16 @@ use super::{Driver, Fault};
 use crate::power::build::Section;
 use crate::power::model::Reading;
 use crate::power::options::{MqttDeviceOptions, duration};
+use crate::script::{CALL_METHOD, Methods, Scripts, at_once};
 
 /// State messages of an MQTT device that wait; further ones are lost until the device has caught up.
 const MAX_MESSAGES: usize = 32;
 
 /// Time that publishing to an MQTT device may take on top of waiting for its state.
 const PUBLISH_TIME: Duration = Duration::from_secs(5);
+
+/// Time for one template of an MQTT device, whatever it calls.
+const RENDER_TIME: Duration = Duration::from_secs(5);
 
 pub(crate) struct MqttRecipe {
     options: MqttDeviceOptions,
@@ -49,21 +54,22 @@ pub(crate) fn read(section: &mut Section<'_, '_, '_>, secrets: &Secrets) -> Opti
 
 impl MqttRecipe {
     /// A device on a broker; without one it says so for ever.
-    pub(crate) fn driver(self, broker: Option<&(Mqtt, Qos)>) -> Box<dyn Driver> {
+    pub(crate) fn driver(self, broker: Option<&(Mqtt, Qos)>, scripts: &Arc<Scripts>) -> Box<dyn Driver> {
         let Some((mqtt, usual)) = broker else { return Box::new(NoBroker) };
         let qos = self.options.qos.and_then(|number| Qos::from_number(number.into())).unwrap_or(*usual);
         let (link, has_news) = (mqtt.link(), true);
         let before = Before { request: "", count: 0 };
-        Box::new(MqttDevice { mqtt: mqtt.clone(), qos, recipe: self, inbox: None, link, has_news, state: None, before, pending: None })
+        let (mqtt, scripts) = (mqtt.clone(), scripts.clone());
+        Box::new(MqttDevice { mqtt, scripts, qos, recipe: self, inbox: None, link, has_news, state: None, before, pending: None })
     }
 }
 
-/// There is no section `[mqtt]`.
+/// There is no section `[mqtt]`, or it has faults.
 struct NoBroker;
 
 impl NoBroker {
     fn fault() -> Fault {
-        Fault::of(ErrorKind::Unavailable, "there is no section [mqtt] that names a broker")
+        Fault::of(ErrorKind::Unavailable, "there is no section [mqtt] without faults")
     }
 }
 
@@ -88,6 +94,8 @@ struct Before {
 
 struct MqttDevice {
     mqtt: Mqtt,
+    /// Renders templates that call the server.
+    scripts: Arc<Scripts>,
     qos: Qos,
     recipe: MqttRecipe,
     /// Subscribed at first use.
@@ -118,13 +126,18 @@ impl MqttDevice {
     async fn render(&self, template: &Template, name: &str, value: String) -> Result<String, Fault> {
         let Before { request, count } = self.before;
         let is_short = value.len() <= MAX_QUICK_TEXT;
-        let mut context = Context::new(&self.recipe.secrets).with(name, value).with("last_request", request).with("response_count", count);
-        if is_short && let Some(quick) = template.render_quickly(&mut context, &mut NoHost) {
-            return quick.map_err(|error| Fault::of(ErrorKind::Internal, error));
-        }
-        let template = template.clone();
-        let done = tokio::task::spawn_blocking(move || template.render(&mut context, &mut NoHost));
-        done.await.map_err(Fault::new)?.map_err(|error| Fault::of(ErrorKind::Internal, error))
+        let mut context = Context::new(&self.recipe.secrets)
+            .with(name, value)
+            .with("last_request", request)
+            .with("response_count", count)
+            .with_function(CALL_METHOD);
+        let mut calls = Methods(self.scripts.clone());
+        let quick = if is_short { at_once(template, &mut context, &mut calls) } else { None };
+        let outcome = match quick {
+            Some(outcome) => outcome,
+            None => self.scripts.render(template.clone(), context, calls, RENDER_TIME).await.outcome,
+        };
+        outcome.map_err(|error| Fault::of(ErrorKind::Internal, error))
     }
 
     /// What a state message says; none for one that is to be ignored.
@@ -196,7 +209,9 @@ impl MqttDevice {
             return Ok(is_on);
         }
         self.publish_query().await?;
-        self.next_state().await
+        let outcome = self.next_state().await;
+        // A state that the broker keeps comes on subscription: without a question there is no reason to expect another.
+        if self.recipe.options.query_topic.is_none() { outcome.map_err(Fault::for_good) } else { outcome }
     }
 
     async fn command(&mut self, on: bool) -> Result<bool, Fault> {
@@ -248,7 +263,7 @@ impl Driver for MqttDevice {
                     self.has_news = false;
                     // Before the first attempt has ended there is nothing to say.
                     if is_online || *self.link.borrow() != Link::Starting {
-                        return reading.map_or_else(|fault| Reading::Fault(fault.message), Reading::from);
+                        return reading.map_or_else(Reading::from, Reading::from);
                     }
                 }
                 let mut link = self.link.clone();
@@ -265,7 +280,7 @@ impl Driver for MqttDevice {
                             }
                             Err(fault) => {
                                 self.state = None;
-                                return Reading::Fault(fault.message);
+                                return fault.for_good().into();
                             }
                         }
                     }

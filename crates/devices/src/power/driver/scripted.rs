@@ -18,6 +18,7 @@ use super::{ANSWER_TIMEOUT, Driver, Fault};
 use crate::power::build::Section;
 use crate::power::model::Reading;
 use crate::power::options::{HttpOptions, PowerOptions, duration};
+use crate::script::{CALL_METHOD, Scripts};
 use request::{Draft, Looking, REQUEST, Session};
 
 /// Time for one answer of a device whose template makes the requests: it may send several, and sleep.
@@ -55,9 +56,14 @@ pub(crate) fn read(section: &mut Section<'_, '_, '_>, secrets: &Secrets) -> Opti
 }
 
 impl ScriptedRecipe {
-    pub(crate) fn driver(self, client: &Client, options: &PowerOptions) -> Box<dyn Driver> {
+    pub(crate) fn driver(self, client: &Client, scripts: &Arc<Scripts>, options: &PowerOptions) -> Box<dyn Driver> {
         let usual = if self.request_template.is_some() { SCRIPT_TIMEOUT } else { ANSWER_TIMEOUT };
-        Box::new(ScriptedDevice { recipe: Arc::new(self), client: client.lane(1), limit: options.timeout.map_or(usual, duration) })
+        Box::new(ScriptedDevice {
+            recipe: Arc::new(self),
+            client: client.lane(1),
+            scripts: scripts.clone(),
+            limit: options.timeout.map_or(usual, duration),
+        })
     }
 
     fn url(&self, command: &str) -> &str {
@@ -75,6 +81,7 @@ impl ScriptedRecipe {
             .with("urls", urls)
             .with_object("http_request", REQUEST)
             .with_function("async_sleep")
+            .with_function(CALL_METHOD)
     }
 
     /// The state that the responses so far tell, when the template needs nothing else and no time.
@@ -112,6 +119,7 @@ fn state(text: &str) -> Result<bool, Fault> {
 struct ScriptedDevice {
     recipe: Arc<ScriptedRecipe>,
     client: Client,
+    scripts: Arc<Scripts>,
     limit: Duration,
 }
 
@@ -120,6 +128,7 @@ impl ScriptedDevice {
         let (recipe, gone) = (self.recipe.clone(), StopToken::new());
         let mut session = Session::new(
             self.client.clone(),
+            self.scripts.clone(),
             Handle::current(),
             Draft::new(recipe.url(command), recipe.login.clone()),
             self.limit,

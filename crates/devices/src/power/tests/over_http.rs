@@ -198,7 +198,7 @@ async fn anything_by_templates() {
         "[power x]\ntype: http\non_url: {0}\noff_url: {0}\nstatus_url: {1}\nrequest_template:\n  {{% do http_request.add_header('X-Key', secrets.plug.password) %}}\n  \
          {{% if command in ['on', 'off'] %}}\n    {{% do http_request.set_method('POST') %}}\n    {{% do http_request.set_body({{'state': command}}) %}}\n  {{% endif %}}\n  \
          {{% do http_request.send() %}}\n  {{% do async_sleep(0.01) %}}\nresponse_template:\n  {{% set r = http_request.last_response() %}}\n  \
-         {{% do r.raise_for_status('no') %}}\n  {{'on' if r.json()['is']['on'] and r.status_code == 200 and 'json' in r.headers['Content-Type'] else 'off'}}\n",
+         {{% do r.raise_for_status('no') %}}\n  {{'on' if r.json()['is']['on'] and r.status_code == 200 and 'json' in r.headers['Content-Type'] and 'content-type' in r.headers else 'off'}}\n",
         url("set"),
         url("get")
     );

@@ -12,15 +12,16 @@ use protocol::Form;
 use protocol::power::PowerState;
 use rpc::transfer::Boxed;
 use rpc::{ConnectionKind, Connections, Identity};
-use runtime::Supervisor;
+use runtime::{StopToken, Supervisor};
 use serde_json::Value;
 
 use crate::gpio::Gpio;
 use crate::gpio::simulated::SimulatedChips;
 use crate::power::{Action, Parts, Power, Services, read};
+use crate::script::Scripts;
 
 /// Longest that tests wait for anything.
-pub(super) const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Notes what services are told.
 #[derive(Default)]
@@ -72,6 +73,7 @@ impl Rig {
             client: Client::new("test"),
             mqtt: None,
             gpio: Gpio::new(Arc::new(chips.clone())),
+            scripts: Scripts::new(StopToken::new()),
             services: Some(services.clone()),
         };
         let (power, supervisor) = (Power::new(configured, &parts), Supervisor::new());

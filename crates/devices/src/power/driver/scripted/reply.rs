@@ -87,7 +87,7 @@ pub(super) fn parts_of_reply(reply: &Reply, name: &str) -> Option<Value> {
     })
 }
 
-/// Names in the usual capitals, which templates look them up by: `Content-Type`.
+/// By name. Case does not count in names of headers, and templates write them in the usual capitals or small: both are there.
 fn headers(response: Option<&Response>) -> Value {
     let usual = |name: &str| {
         let words = name.split('-').map(|word| {
@@ -96,8 +96,9 @@ fn headers(response: Option<&Response>) -> Value {
         });
         words.collect::<Vec<_>>().join("-")
     };
-    let headers = response.iter().flat_map(|response| response.headers.iter());
-    let headers: Map<_, _> =
-        headers.map(|(name, value)| (usual(name.as_str()), String::from_utf8_lossy(value.as_bytes()).into())).collect();
-    headers.into()
+    let headers = response.iter().flat_map(|response| response.headers.iter()).flat_map(|(name, value)| {
+        let value = Value::from(String::from_utf8_lossy(value.as_bytes()));
+        [(usual(name.as_str()), value.clone()), (name.as_str().to_owned(), value)]
+    });
+    headers.collect::<Map<_, _>>().into()
 }

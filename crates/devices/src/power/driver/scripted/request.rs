@@ -1,5 +1,6 @@
 //! `http_request`: what templates see of a request.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use data_encoding::BASE64;
@@ -11,6 +12,7 @@ use tokio::runtime::Handle;
 use tokio::time::timeout_at;
 
 use super::reply::{Reply, parts_of_reply};
+use crate::script::{CALL_METHOD, MAX_CALLS, Pending, Scripts};
 
 /// The object that templates call `http_request`.
 pub(super) const REQUEST: Object = Object { id: 0, kind: "http_request" };
@@ -87,6 +89,8 @@ fn text_of(value: &Value) -> String {
 /// One command: the request, the responses so far, and the time that is left.
 pub(super) struct Session {
     client: Client,
+    scripts: Arc<Scripts>,
+    calls_left: usize,
     runtime: Handle,
     first: Draft,
     draft: Draft,
@@ -97,8 +101,17 @@ pub(super) struct Session {
 }
 
 impl Session {
-    pub(super) fn new(client: Client, runtime: Handle, draft: Draft, limit: Duration, gone: StopToken) -> Self {
-        Self { client, runtime, first: draft.clone(), draft, replies: Vec::new(), until: Instant::now() + limit, gone }
+    pub(super) fn new(client: Client, scripts: Arc<Scripts>, runtime: Handle, draft: Draft, limit: Duration, gone: StopToken) -> Self {
+        let until = Instant::now() + limit;
+        Self { client, scripts, calls_left: MAX_CALLS, runtime, first: draft.clone(), draft, replies: Vec::new(), until, gone }
+    }
+
+    fn call_method(&mut self, call: &Call<'_>) -> Result<Answer, Failure> {
+        self.calls_left = self.calls_left.checked_sub(1).ok_or_else(|| Failure::new(429, format!("more than {MAX_CALLS} calls")))?;
+        match self.scripts.call_method(call)? {
+            Pending::Now(answer) => Ok(answer),
+            Pending::Later(work) => self.wait(work).unwrap_or_else(|| Err(out_of_time())),
+        }
     }
 
     /// Sends the request as it is.
@@ -205,6 +218,7 @@ impl Host for Session {
                 let slept = self.wait(tokio::time::sleep(pause));
                 slept.map(|()| Answer::Value(Value::Null)).ok_or_else(out_of_time)
             }
+            None if call.name == CALL_METHOD => self.call_method(call),
             None => Err(Failure::new(400, format!("there is no function `{}`", call.name))),
             Some(object) if *object == REQUEST => self.request_method(call),
             Some(object) => self.reply(object)?.call(call),

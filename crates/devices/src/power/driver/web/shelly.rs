@@ -9,7 +9,7 @@ use crate::power::options::{OutputOptions, PowerOptions, WebOptions, whole_secon
 
 struct First {
     output: u32,
-    /// Seconds that the relay waits before it goes off.
+    /// Seconds that the relay waits, once it was switched off, before it goes off.
     delay: Option<u64>,
 }
 
@@ -48,8 +48,13 @@ impl Dialect for First {
     }
 
     fn switch(&self, on: bool) -> Ask {
-        let timer = self.delay.filter(|_| !on).map(|delay| format!("&timer={delay}")).unwrap_or_default();
-        Ask::get(format!("/relay/{}?turn={}{timer}", self.output, if on { "on" } else { "off" }))
+        let turn = match (on, self.delay) {
+            // Its timer turns it over again.
+            (false, Some(delay)) => format!("on&timer={delay}"),
+            (false, None) => "off".to_owned(),
+            (true, _) => "on".to_owned(),
+        };
+        Ask::get(format!("/relay/{}?turn={turn}", self.output))
     }
 
     fn read_switched(&self, answer: &Value, _: bool) -> Result<bool, Fault> {
@@ -94,7 +99,7 @@ mod tests {
         let relay = First { output: 0, delay: None };
         assert_eq!((relay.status(), relay.switch(true)), (Ask::get("/relay/0"), Ask::get("/relay/0?turn=on")));
         let delayed = First { output: 1, delay: Some(5) };
-        assert_eq!((delayed.switch(true), delayed.switch(false)), (Ask::get("/relay/1?turn=on"), Ask::get("/relay/1?turn=off&timer=5")));
+        assert_eq!((delayed.switch(true), delayed.switch(false)), (Ask::get("/relay/1?turn=on"), Ask::get("/relay/1?turn=on&timer=5")));
         assert_eq!(relay.read_status(&json!({"ison": true, "timer_remaining": 3})), Ok(true));
         assert_eq!(delayed.read_status(&json!({"ison": true, "timer_remaining": 3})), Ok(false));
         assert_eq!(delayed.read_status(&json!({"ison": true, "timer_remaining": 0})), Ok(true));
