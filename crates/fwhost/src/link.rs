@@ -88,7 +88,10 @@ async fn watch(lookout: &mut Lookout, mut identity: Identity, changed: mpsc::Sen
 }
 
 fn report(quirks: &mut Quirks, ending: &Ending) {
-    if ending.lost.is_fault() {
+    if ending.lost.is_fault() && ending.settled {
+        // Each one: what follows in the log, `ready`, would come out of nothing otherwise.
+        tracing::warn!("firmware host: connection given up: {}", ending.lost);
+    } else if ending.lost.is_fault() {
         quirks.warn(ending.lost.kind(), &format_args!("connection given up: {}", ending.lost));
     } else if ending.settled {
         tracing::info!("firmware host disconnected: {}", ending.lost);

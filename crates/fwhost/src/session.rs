@@ -276,7 +276,10 @@ impl<'a> Session<'a> {
             Effect::Load(host) => self.load(host),
             Effect::Started(host) => self.started(host),
             Effect::Ready => self.shared.emit(&HostEvent::Ready),
-            Effect::Shutdown => self.shared.emit(&HostEvent::Shutdown),
+            Effect::Shutdown => {
+                tracing::warn!(reason = %self.shared.view.load().state_message, "the firmware host has shut down");
+                self.shared.emit(&HostEvent::Shutdown);
+            }
             Effect::Teardown => self.tear_down(),
             Effect::Disconnected => self.shared.emit(&HostEvent::Disconnected),
         }

@@ -179,6 +179,20 @@ async fn a_shutdown_switches_off_and_power_brings_the_firmware_back() {
 }
 
 #[tokio::test]
+async fn power_that_came_while_the_firmware_was_ready_restarts_nothing_later() {
+    let web = Web::start().await;
+    relay(&web, false);
+    let server = TestServer::builder().config(&config(&web, "restart_klipper_when_powered: true\nrestart_delay: 0.3")).start().await;
+    server.wait_for_state("ready").await;
+    assert_eq!(server.http().post("/machine/device_power/on?psu").await.result(), json!({"psu": "on"}));
+    server.http().post("/printer/emergency_stop").await.result();
+    server.wait_for_state("shutdown").await;
+    tokio::time::sleep(Duration::from_millis(600)).await;
+    assert!(!server.stderr().contains("restarting the firmware"), "{}", server.stderr());
+    assert_eq!(server.info().await["fwhost_state"], "shutdown");
+}
+
+#[tokio::test]
 async fn a_queued_job_switches_on() {
     let web = Web::start().await;
     relay(&web, false);

@@ -29,10 +29,17 @@ impl Restarter {
         Arc::new(Self { host, due: Mutex::default(), wake })
     }
 
-    /// A board has power.
+    /// A board has power. A host that is ready has been there all the time.
     pub(crate) fn powered(&self, delay: Duration) {
-        *self.due.lock() = Some(delay);
-        self.wake.notify_one();
+        if self.host.status().state != FwhostState::Ready {
+            *self.due.lock() = Some(delay);
+            self.wake.notify_one();
+        }
+    }
+
+    /// A board has none any more.
+    pub(crate) fn unpowered(&self) {
+        *self.due.lock() = None;
     }
 
     /// Restarts when it is due, until `stop`.
@@ -46,13 +53,13 @@ impl Restarter {
     async fn work(&self) {
         loop {
             self.wake.notified().await;
-            // A host that is still starting comes back with an event.
-            if matches!(self.host.status().state, FwhostState::Disconnected | FwhostState::Startup) {
+            let Some(delay) = *self.due.lock() else { continue };
+            if self.must_wait() {
                 continue;
             }
-            let Some(delay) = self.due.lock().take() else { continue };
             tokio::time::sleep(delay).await;
-            if self.host.status().state == FwhostState::Ready {
+            // Meanwhile it may have gone off again, or the host restarted by itself.
+            if self.must_wait() || self.due.lock().take().is_none() || self.host.status().state == FwhostState::Ready {
                 continue;
             }
             tracing::info!("restarting the firmware: its power is back");
@@ -60,5 +67,10 @@ impl Restarter {
                 tracing::warn!(%error, "the firmware could not be restarted");
             }
         }
+    }
+
+    /// A host that is not there or still starting comes back with an event.
+    fn must_wait(&self) -> bool {
+        matches!(self.host.status().state, FwhostState::Disconnected | FwhostState::Startup)
     }
 }

@@ -246,10 +246,11 @@ impl Worker<'_> {
 
     /// Nobody waits for the outcome.
     async fn by_itself(&mut self, action: Action, because: &str) {
-        let device = &self.device.name;
-        tracing::info!(device, ?action, because, "switching a power device");
-        if let Err(error) = self.request(action, false).await {
-            tracing::warn!(device, ?action, because, %error, "power device not switched");
+        let (device, before) = (&self.device.name, self.model.state);
+        match self.request(action, false).await {
+            Ok(state) if state == before => {}
+            Ok(state) => tracing::info!(device, state = state.as_str(), because, "a power device was switched"),
+            Err(error) => tracing::warn!(device, ?action, because, %error, "power device not switched"),
         }
     }
 
@@ -316,6 +317,9 @@ impl Worker<'_> {
 
     fn carry_out(&mut self, effects: Vec<Effect>) {
         self.show();
+        if self.model.state == PowerState::Off && self.device.options.restart_fwhost_when_powered {
+            self.device.shared.restarter.unpowered();
+        }
         for effect in effects {
             match effect {
                 Effect::Notify => {
@@ -336,7 +340,9 @@ impl Worker<'_> {
         let (device, state) = (&self.device.name, self.model.state.as_str());
         match &self.model.fault {
             Some(fault) if shown.fault.as_ref() != Some(fault) => tracing::warn!(device, state, %fault, "power device does not work"),
-            None if shown.fault.is_some() => tracing::info!(device, state, "power device works again"),
+            None if shown.fault.is_some() && self.model.state != PowerState::Init => {
+                tracing::info!(device, state, "power device works again");
+            }
             _ => {}
         }
         (shown.state, shown.fault) = (self.model.state, self.model.fault.clone());

@@ -8,6 +8,7 @@
 //! | a job | the same run | its record goes on, under its id |
 //! | a job | the same run, ended | its record is closed with its numbers |
 //! | a job | anything else | its record is closed with what is known; then as below |
+//! | a job that a shutdown of the host ended | the same run, which the host goes on showing | nothing |
 //! | no job, or one that ended | a job | a record of it |
 //! | no job, or one that ended | another ended run | a record of it, closed |
 //!
@@ -20,6 +21,9 @@ use super::record::{Mark, Numbers};
 
 /// Seconds by which clocks and counters may disagree.
 const SLACK: f64 = 5.0;
+
+/// State that is kept of a run that a shutdown of the host has ended, whatever the host says of it.
+pub(crate) const AFTER_SHUTDOWN: PrintState = PrintState::Error;
 
 /// What the history has to do.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +46,8 @@ pub(crate) enum Step {
         /// When it began, as far as known.
         start_time: f64,
     },
+    /// The run of the mark is over, although the host still shows it: what is known of it stays as it is.
+    Over,
     /// The run that was just recorded is over.
     Ended {
         /// How.
@@ -64,6 +70,9 @@ pub(crate) fn reconcile(mark: Option<&Mark>, open: bool, look: &PrintStats, abse
     let Some(mark) = mark else {
         return if look.state.is_active() { vec![Step::Record { start_time: began }] } else { vec![] };
     };
+    if !open && is_over(mark, look, absence) {
+        return vec![Step::Over];
+    }
     let same = mark.job.is_some() && is_same_run(mark, look, absence);
     let mut steps = Vec::new();
     if same {
@@ -117,6 +126,14 @@ fn is_same_run(mark: &Mark, look: &PrintStats, absence: Absence) -> bool {
         absence.now - look.total_duration <= mark.seen_at + SLACK || look.state == PrintState::Cancelled || !look.state.is_active();
     let same_host = !matches!((mark.host, absence.host), (Some(before), Some(now)) if before != now);
     mark.state.is_active() && mark.filename == *look.filename && look.state != PrintState::Standby && counters && began_before && same_host
+}
+
+/// True when the look shows a run that a shutdown of the host has ended: such a host goes on showing it as paused, and counting, until it is restarted.
+fn is_over(mark: &Mark, look: &PrintStats, absence: Absence) -> bool {
+    let is_its_run = mark.job.is_some() && mark.filename == *look.filename && mark.host == absence.host;
+    let began = absence.now - look.total_duration;
+    let is_frozen = look.total_duration == mark.numbers.total_duration;
+    mark.state == AFTER_SHUTDOWN && look.state.is_active() && is_its_run && (is_frozen || (began - mark.start_time).abs() <= SLACK)
 }
 
 fn ending(state: PrintState) -> Option<JobStatus> {
@@ -213,6 +230,19 @@ mod tests {
         let (record, ended) = (Step::Record { start_time: 1045.0 }, Step::Ended { status: JobStatus::Error });
         assert_eq!(reconcile(Some(&seen), false, &look("error", "a", 5.0), LATER), [record, ended]);
         assert_eq!(reconcile(Some(&seen), false, &look("printing", "a", 10.0), LATER), [Step::Record { start_time: 1040.0 }]);
+    }
+
+    #[test]
+    fn a_job_that_a_shutdown_ended_stays_as_it_is_though_the_host_shows_it() {
+        let ended = Mark { state: AFTER_SHUTDOWN, ..mark("printing") };
+        for still in [look("paused", "a", 150.0), look("paused", "a", 100.0), look("printing", "a", 148.0)] {
+            assert_eq!(reconcile(Some(&ended), false, &still, LATER), [Step::Over], "{still:?}");
+        }
+        let began = |look: &PrintStats, absence: Absence| reconcile(Some(&ended), false, look, absence);
+        assert_eq!(began(&look("printing", "a", 20.0), LATER), [Step::Record { start_time: 1030.0 }], "printed again");
+        let restarted = Absence { host: Some(2), ..LATER };
+        assert_eq!(began(&look("printing", "a", 150.0), restarted), [Step::Record { start_time: 900.0 }], "by another host");
+        assert_eq!(began(&look("standby", "", 0.0), LATER), []);
     }
 
     #[test]

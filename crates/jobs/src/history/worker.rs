@@ -14,7 +14,7 @@ use store::{ErrorKind, StoreError};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 
 use super::entry;
-use super::reconcile::{Absence, Step, reconcile, unseen_end};
+use super::reconcile::{AFTER_SHUTDOWN, Absence, Step, reconcile, unseen_end};
 use super::record::{JobId, Mark, Numbers, Record, wire_id};
 use super::service::History;
 use super::table::{self, Finish, NewJob};
@@ -218,11 +218,23 @@ impl Worker {
         if let (Some(job), Some(last)) = (self.current.as_mut(), last) {
             job.learn(&last);
         }
+        if status == JobStatus::FwhostShutdown {
+            self.end_run();
+        }
         if let Some(id) = self.orphan.take() {
             let last_seen = self.mark.as_ref().map(|mark| mark.seen_at);
             self.finish(id, |numbers| Finish { numbers, ..ending(status, last_seen) }).await;
         }
         self.close(status, Some(clock::now())).await;
+    }
+
+    /// Notes that the run is over: a host that is shut down goes on showing it.
+    fn end_run(&mut self) {
+        let numbers = self.current.as_ref().map(|job| job.numbers);
+        if let Some(mark) = self.mark.as_mut().filter(|_| numbers.is_some() || self.orphan.is_some()) {
+            mark.state = AFTER_SHUTDOWN;
+            mark.numbers = numbers.unwrap_or(mark.numbers);
+        }
     }
 
     /// Nobody can tell any more how the job of an earlier run ended.
@@ -237,6 +249,9 @@ impl Worker {
         let open = self.orphan.is_some() || self.current.is_some();
         let steps = reconcile(self.mark.as_ref(), open, now, Absence { now: clock::now(), host });
         tracing::debug!(?steps, state = now.state.as_str(), "first look at the printer");
+        if steps == [Step::Over] {
+            return;
+        }
         let recorded = steps.iter().any(|step| matches!(step, Step::Record { .. }));
         for step in &steps {
             self.take(step, now).await;
@@ -270,6 +285,7 @@ impl Worker {
                 self.finish(id, |kept| Finish { numbers: merged(kept), ..ending(status, end_time) }).await;
             }
             Step::Record { start_time } => self.record(now, *start_time).await,
+            Step::Over => {}
             Step::Ended { status } => self.close(*status, Some(clock::now())).await,
         }
     }
@@ -339,6 +355,7 @@ impl Worker {
             })
             .await;
         let Some((id, record)) = written else { return };
+        tracing::info!(job = wire_id(id), file = filename, "a job has begun");
         mark.job = Some(id);
         self.mark = Some(mark);
         self.current = Some(Current { id, filename: filename.clone(), start_time, numbers, paused: now.state == PrintState::Paused });
@@ -388,6 +405,7 @@ impl Worker {
             .await;
         match written {
             Some(Some(record)) => {
+                tracing::info!(job = wire_id(id), file = record.filename, status = record.status.as_str(), "a job has ended");
                 self.announce(HistoryAction::Finished, Some(record)).await;
                 true
             }

@@ -68,13 +68,13 @@ impl Worker {
         loop {
             let dialled = tokio::select! {
                 dialled = timeout(CONNECT_TIMEOUT, dial::dial(&self.options, &self.client_id)) => dialled,
-                () = &mut stop => return self.offline("the server stops"),
+                () = &mut stop => return self.stopped(),
             };
             let reason = match dialled {
                 Ok(Ok(welcome)) => {
                     let start = Instant::now();
                     match self.serve(welcome, &mut stop).await {
-                        End::Stopped => return self.offline("the server stops"),
+                        End::Stopped => return self.stopped(),
                         End::Lost(reason) => {
                             failures = if start.elapsed() > LASTED { 0 } else { failures };
                             reason
@@ -244,6 +244,12 @@ impl Worker {
         if timeout(STOP_TIMEOUT, goodbye).await.is_ok_and(|said| said.is_ok()) {
             talk.all_written();
         }
+    }
+
+    /// The end, which is nobody's fault.
+    fn stopped(&mut self) {
+        self.shared.link.send_replace(Link::Offline("the server stops".to_owned()));
+        self.refuse_queued();
     }
 
     /// From now on nothing is taken. A new reason is worth a line in the log.

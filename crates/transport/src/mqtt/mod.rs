@@ -183,7 +183,7 @@ impl Port {
         if self.status.add_answer(answer) {
             self.status.flush(&self.settings.client);
         } else {
-            tracing::warn!(answer = %String::from_utf8_lossy(answer), "the printer's status could not be subscribed for MQTT");
+            tracing::info!("the printer's status cannot be subscribed for MQTT now; it is when the printer is ready");
         }
     }
 

@@ -17,8 +17,8 @@ use crate::power::build::Section;
 use crate::power::model::Reading;
 use crate::power::options::FirmwareOptions;
 
-/// Time in which the status of an output of the firmware must follow its command.
-const FOLLOW_TIMEOUT: Duration = Duration::from_secs(1);
+/// Time in which the status of an output of the firmware must follow its command: while it prints, the command comes after the moves that are planned already.
+const FOLLOW_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Numbers of our subscriptions begin here; those of connections count from the other end.
 const FIRST_SUBSCRIBER: u64 = 1 << 62;
