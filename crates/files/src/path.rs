@@ -74,6 +74,12 @@ impl RelPath {
         Self(self.0.rsplit_once('/').map(|(parent, _)| parent.to_owned()).unwrap_or_default())
     }
 
+    /// It and the folders that hold it, outermost first; the root is not among them.
+    pub fn lineage(&self) -> impl Iterator<Item = Self> {
+        let ends = self.0.match_indices('/').map(|(end, _)| end).chain((!self.is_root()).then_some(self.0.len()));
+        ends.filter_map(|end| self.0.get(..end)).map(|path| Self(path.to_owned()))
+    }
+
     /// Where it would be below `base`, links not resolved.
     #[must_use]
     pub fn below(&self, base: &Path) -> PathBuf {
@@ -168,6 +174,13 @@ mod tests {
         assert_eq!(relative("a/..b/...").unwrap(), "a/..b/...");
         assert_eq!(relative("%2e%2e/x").unwrap(), "%2e%2e/x", "decoding is the transport's; once decoded it is not decoded again");
         assert_eq!(relative("..\\..\\x").unwrap(), "..\\..\\x", "a backslash is part of a name");
+    }
+
+    #[test]
+    fn the_lineage_begins_at_the_top() {
+        let lineage = |text: &str| RelPath::parse(text).unwrap().lineage().map(|path| path.to_string()).collect::<Vec<_>>();
+        assert_eq!(lineage("a/ü/c"), ["a", "a/ü", "a/ü/c"]);
+        assert_eq!((lineage("a"), lineage("")), (vec!["a".to_owned()], vec![]));
     }
 
     #[test]

@@ -56,8 +56,10 @@ async fn an_upload_without_print_only_lies_there() {
     let reply = server.http().upload(Form::default().file("later.gcode", job(5).as_bytes()).field("path", "sub")).await;
     assert_eq!(reply.json()["print_started"], false);
     assert!(reply.header("location").is_some_and(|location| location.ends_with("/server/files/gcodes/sub/later.gcode")));
-    let change = ws.file_change().await;
-    assert_eq!((&change[0]["action"], &change[0]["item"]["path"]), (&json!("create_file"), &json!("sub/later.gcode")));
+    for expected in [("create_dir", "sub"), ("create_file", "sub/later.gcode")] {
+        let change = ws.file_change().await;
+        assert_eq!((&change[0]["action"], &change[0]["item"]["path"]), (&json!(expected.0), &json!(expected.1)));
+    }
     let list = server.http().get("/server/files/list").await.result();
     assert_eq!(list[0]["path"], "sub/later.gcode");
     let state = server.http().get("/printer/objects/query?print_stats=state").await.result();

@@ -213,6 +213,9 @@ async fn complete(files: &Arc<Files>, mut placed: Placed, print: PrintWish, call
         print_queued: is_gcode.then_some(queued),
         action: FileAction::CreateFile,
     };
+    for folder in placed.folders {
+        files.announce_after(call, FileAction::CreateDir, folder, None);
+    }
     files.announce_after(call, FileAction::CreateFile, result.item.clone(), None);
     let body = dual::to_vec(&Body { result: &result, flat: &result });
     let body = body.map_err(|error| ApiError::internal(format!("The result could not be encoded: {error}")))?;

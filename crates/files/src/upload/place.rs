@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use protocol::event::FileItem;
 use protocol::{ApiError, ErrorKind};
@@ -30,6 +30,8 @@ const GCODE_EXTENSION: &str = ".gcode";
 pub(crate) struct Placed {
     pub(crate) path: RootPath,
     pub(crate) item: FileItem,
+    /// The folders that were made for it, outermost first. Clients hear of them before the file: they would not know where to show it.
+    pub(crate) folders: Vec<FileItem>,
 }
 
 /// What placing needs besides the file.
@@ -89,8 +91,8 @@ impl Place<'_> {
         let temp = temp.near(&path.real).map_err(|error| save_failed(&error))?;
         let _changes = self.changes.blocking_lock();
         let (target, path) = self.checked_target(form, file_name)?;
-        let mut made = MadeFolders::default();
-        made.make(&path, &target).map_err(|error| save_failed(&error))?;
+        let mut made = MadeFolders { root: &path.root.path, made: Vec::new() };
+        made.make(&target.folder).map_err(|error| save_failed(&error))?;
         if !path.real.parent().is_some_and(Path::is_dir) {
             return Err(no_folder(&target));
         }
@@ -101,13 +103,24 @@ impl Place<'_> {
             Err(_) => {}
         }
         temp.persist(&path.real).map_err(|error| save_failed(&error))?;
-        made.keep();
+        let folders = self.told_folders(&path.root.name, made.keep());
         self.own.left(path.place(), Seen::at(&path.real));
         if let Some(thumbnail) = thumbnail {
             self.put_thumbnail(&path, thumbnail);
         }
         let item = self.library.item(&path).map_err(|error| save_failed(&error))?;
-        Ok(Placed { path, item })
+        Ok(Placed { path, item, folders })
+    }
+
+    /// Folders as clients hear of them; the observer is told that they are ours, so that nobody hears of them twice.
+    fn told_folders(&self, root: &str, made: Vec<RelPath>) -> Vec<FileItem> {
+        let told = |folder| {
+            let path = self.library.resolve(root, folder, Need::Read).ok()?;
+            let item = self.library.item(&path).ok()?;
+            self.own.left(path.place(), Seen::at(&path.real));
+            Some(item)
+        };
+        made.into_iter().filter_map(told).collect()
     }
 
     /// Puts the picture of a container where thumbnails are. The print does not depend on it.
@@ -181,33 +194,34 @@ fn check_sum(form: &UploadForm, own: &str) -> Result<(), ApiError> {
 }
 
 /// Folders made on the way; removed again when the upload fails after all.
-#[derive(Default)]
-struct MadeFolders(Vec<PathBuf>);
+struct MadeFolders<'r> {
+    root: &'r Path,
+    made: Vec<RelPath>,
+}
 
-impl MadeFolders {
-    fn make(&mut self, path: &RootPath, target: &Target) -> io::Result<()> {
-        let mut at = path.root.path.clone();
-        for name in target.folder.names() {
-            at.push(name);
+impl MadeFolders<'_> {
+    fn make(&mut self, folder: &RelPath) -> io::Result<()> {
+        for folder in folder.lineage() {
+            let at = folder.below(self.root);
             if !at.is_dir() {
                 ensure_folder(&at)?;
-                self.0.push(at.clone());
+                self.made.push(folder);
                 sync_parent(&at)?;
             }
         }
         Ok(())
     }
 
-    fn keep(mut self) {
-        self.0.clear();
+    fn keep(mut self) -> Vec<RelPath> {
+        std::mem::take(&mut self.made)
     }
 }
 
-impl Drop for MadeFolders {
+impl Drop for MadeFolders<'_> {
     fn drop(&mut self) {
-        for folder in self.0.iter().rev() {
+        for folder in self.made.iter().rev() {
             // Fails when somebody has put something into it meanwhile, and then it has to stay.
-            let _ = fs::remove_dir(folder);
+            let _ = fs::remove_dir(folder.below(self.root));
         }
     }
 }

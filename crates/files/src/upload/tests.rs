@@ -34,8 +34,13 @@ async fn the_answer_stands_flat_and_in_result_which_is_first() {
     for member in ["item", "action", "print_started", "print_queued"] {
         assert_eq!(body["result"][member], body[member]);
     }
-    assert_eq!(bench.notifications(), [json!({"action": "create_file", "item": body["item"]})]);
+    let told = bench.notifications();
+    let folders: Vec<_> = told[..2].iter().map(|change| (&change["action"], &change["item"]["path"])).collect();
+    assert_eq!(folders, [(&json!("create_dir"), &json!("sub")), (&json!("create_dir"), &json!("sub/deep"))], "before what is in them");
+    assert_eq!(told[2..], [json!({"action": "create_file", "item": body["item"]})]);
     assert_eq!(bench.read("gcodes/sub/deep/cube.gcode"), "G28");
+    bench.upload("cube.gcode", "G28", &[("path", "sub/deep")]).await.unwrap();
+    assert_eq!(bench.notifications().len(), 1, "they are there already");
 }
 
 #[tokio::test]

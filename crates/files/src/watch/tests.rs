@@ -135,9 +135,16 @@ async fn what_requests_do_is_told_once() {
         change("delete_dir", "gcodes", "dir"),
     ];
     assert_eq!(told, expected);
+    bench.upload("c.gcode", "G28\n", &[("path", "new/inner")]).await.unwrap();
+    let expected = [
+        change("create_dir", "gcodes", "new"),
+        change("create_dir", "gcodes", "new/inner"),
+        change("create_file", "gcodes", "new/inner/c.gcode"),
+    ];
+    assert_eq!(self::told(&bench, 3).await, expected, "folders made on the way, before what is in them");
     bench.write("gcodes/b.gcode", "G28\n");
     assert_eq!(self::told(&bench, 1).await, [change("create_file", "gcodes", "b.gcode")]);
-    assert_eq!(json!(bench.files.metadata.stamps().len()), 2);
+    assert_eq!(json!(bench.files.metadata.stamps().len()), 3);
 }
 
 #[tokio::test]

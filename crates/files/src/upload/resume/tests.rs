@@ -58,7 +58,10 @@ async fn pieces_become_the_same_as_a_form() {
     assert_eq!((&body["item"]["size"], &body["action"], &body["print_started"]), (&json!(5), &json!("create_file"), &json!(true)));
     assert_eq!(body["result"]["item"], body["item"]);
     assert_eq!(bench.read("gcodes/new/sub/a.gcode"), "hello");
-    assert_eq!(bench.notifications(), [json!({"action": "create_file", "item": body["item"]})]);
+    let told = bench.notifications();
+    let folders: Vec<_> = told[..2].iter().map(|change| (&change["action"], &change["item"]["path"])).collect();
+    assert_eq!(folders, [(&json!("create_dir"), &json!("new")), (&json!("create_dir"), &json!("new/sub"))]);
+    assert_eq!(told[2..], [json!({"action": "create_file", "item": body["item"]})]);
     assert_eq!(*bench.printer.started.lock(), ["new/sub/a.gcode"]);
     assert_eq!(bench.spooled(), 1, "only the answer is kept");
     let bench = restarted(bench);
