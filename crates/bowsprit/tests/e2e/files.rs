@@ -78,3 +78,11 @@ async fn folders_made_by_an_upload_are_told_once_and_before_the_file() {
         }
     }
 }
+
+#[tokio::test]
+async fn an_empty_upload_is_no_error() {
+    let server = TestServer::without_printer().await;
+    server.upload("empty.gcode", "").await;
+    let found = server.http().get("/server/files/metadata?filename=empty.gcode").await.result();
+    assert_eq!((&found["slicer"], &found["size"]), (&json!("Unknown"), &json!(0)));
+}

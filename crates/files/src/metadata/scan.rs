@@ -55,8 +55,7 @@ pub(super) fn scan(files: &Files, job: &Job) {
     let before = files.metadata.get(&job.path);
     for _ in 0..ATTEMPTS {
         let Ok(mut opened) = Opened::open(&path) else { return };
-        // An empty file is one that somebody is about to write.
-        if opened.stamp.size == 0 || !kind::is_gcode(path.relative.name()) || kind::is_ufp(path.relative.name()) {
+        if !kind::is_gcode(path.relative.name()) || kind::is_ufp(path.relative.name()) {
             return;
         }
         let known = before.as_ref().filter(|record| record.stamp == opened.stamp);

@@ -52,13 +52,25 @@ async fn an_upload_answers_when_its_metadata_is_there() {
 }
 
 #[tokio::test]
+async fn an_empty_file_has_the_metadata_of_an_unknown_slicer() {
+    let bench = Bench::new();
+    bench.upload("empty.gcode", "", &[]).await.unwrap();
+    for _ in 0..2 {
+        let found = metadata(&bench, "empty.gcode").await.unwrap();
+        assert_eq!((&found["size"], &found["slicer"]), (&json!(0), &json!("Unknown")));
+        bench.files.metascan("empty.gcode".into()).await.unwrap();
+    }
+    bench.write("gcodes/empty.gcode", &sliced("0.3"));
+    assert_eq!(metadata(&bench, "empty.gcode").await.unwrap()["layer_height"], 0.3, "written after all");
+}
+
+#[tokio::test]
 async fn what_has_no_metadata() {
     let bench = Bench::new();
-    bench.write("gcodes/empty.gcode", "");
     bench.write("gcodes/readme.txt", "x");
     bench.write("outside", "x");
     let none = |name: &str| Err((ErrorKind::NotFound, format!("Metadata not available for <{name}>")));
-    for name in ["none.gcode", "empty.gcode", "readme.txt"] {
+    for name in ["none.gcode", "readme.txt"] {
         assert_eq!(metadata(&bench, name).await, none(name));
     }
     for name in ["../outside", "a/../../outside", "a\0"] {
