@@ -67,6 +67,14 @@ pub struct FolderEntry {
     pub dirname: String,
 }
 
+/// Seconds within which two times of modification are the same: programs round them differently.
+const SAME_TIME: f64 = 0.01;
+
+/// True when a file still has the size in bytes and the time of modification in Unix seconds that somebody wrote down; what is none is not compared.
+pub(crate) fn is_unchanged(now: &Metadata, size: Option<u64>, time: Option<f64>) -> bool {
+    size.is_none_or(|size| size == now.len()) && time.is_none_or(|time| (time - modified(now)).abs() < SAME_TIME)
+}
+
 /// Modification time in Unix seconds, with its fraction; negative before 1970.
 pub(crate) fn modified(metadata: &Metadata) -> f64 {
     metadata.modified().map_or(0.0, unix_seconds)

@@ -40,7 +40,7 @@ mod watch;
 
 pub use archive::MAX_ARCHIVED_FILES;
 pub use download::Log;
-pub use metadata::{FileMetadata, SCHEMA, ThumbnailDetails};
+pub use metadata::{EarlierPrint, FileMetadata, SCHEMA, ThumbnailDetails, note_prints};
 pub use print::{NoPrinter, PrintControl};
 pub use root::{Permissions, Reserved, Root};
 pub use service::{Files, OpenError, Transfer};

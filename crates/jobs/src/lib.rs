@@ -15,7 +15,7 @@ pub mod state;
 
 pub use history::auxiliary::{Auxiliary, AuxiliaryTotal, Field, FieldHandle, Initial, MAX_COLLECTED, MAX_FIELDS, Strategy};
 pub use history::totals::JobTotals;
-pub use history::{ForeignJob, ForeignTotal, History, Imported, SAVE_INTERVAL, SCHEMA, import};
+pub use history::{FilePrint, ForeignJob, ForeignTotal, History, Imported, SAVE_INTERVAL, SCHEMA, import, prints};
 pub use ports::{FileStamp, JobFiles, Looked, NoFiles, PrintStarter};
 pub use queue::{HistoryOptions, JobQueueOptions, MAX_QUEUED_JOBS, Queue, QueueStatus};
 

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
+use files::root::GCODES;
 use store::Store;
 
 use super::say;
@@ -24,7 +25,7 @@ pub fn run(args: &ImportArgs) -> anyhow::Result<ExitCode> {
     super::run(async {
         let opened = Store::open_or_restore(&data.database_file(), &data.database_backups(), SCHEMAS)?;
         opened.warnings.iter().for_each(|warning| say(warning));
-        let outcome = import::run(&source, &opened.store, &data.database_backups()).await;
+        let outcome = import::run(&source, &opened.store, &data.database_backups(), &data.path().join(GCODES)).await;
         opened.store.close().await;
         say(&format!("From {}:", source.display()));
         for line in outcome? {

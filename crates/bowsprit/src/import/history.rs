@@ -1,6 +1,10 @@
-//! The job history and its totals.
+//! The job history and its totals, and what the history says of files.
 
-use jobs::{ForeignJob, ForeignTotal};
+use std::path::Path;
+
+use files::EarlierPrint;
+use jobs::{FilePrint, ForeignJob, ForeignTotal};
+use store::rusqlite::Connection;
 use store::rusqlite::Row;
 use store::rusqlite::types::ValueRef;
 use store::{Foreign, Store, StoreError};
@@ -32,18 +36,31 @@ impl Plan {
         Ok(plan)
     }
 
-    /// Takes everything in one transaction.
-    pub(super) async fn carry_out(self, store: &Store) -> Result<Vec<String>, StoreError> {
+    /// Takes everything in one transaction; `gcodes` is the folder whose files were printed.
+    pub(super) async fn carry_out(self, store: &Store, gcodes: &Path) -> Result<Vec<String>, StoreError> {
         if self.jobs.is_empty() && self.totals.is_empty() {
             return Ok(Vec::new());
         }
-        let done = store.write(move |conn| jobs::import(conn, &self.jobs, &self.totals)).await?;
+        let gcodes = gcodes.to_owned();
+        let take = move |conn: &Connection| {
+            let done = jobs::import(conn, &self.jobs, &self.totals)?;
+            let prints: Vec<_> = jobs::prints(conn)?.into_iter().filter_map(earlier).collect();
+            files::note_prints(conn, &gcodes, &prints)?;
+            Ok(done)
+        };
+        let done = store.write(take).await?;
         let mut report = vec![format!("job history: {} new, {} there already", done.kept_id + done.new_id, done.same)];
         if done.new_id > 0 {
             report.push(format!("job history: {} jobs got another number, since theirs was taken", done.new_id));
         }
         Ok(report)
     }
+}
+
+/// A print as the files want it; none when nobody knows what the file was then.
+fn earlier(print: FilePrint) -> Option<EarlierPrint> {
+    let FilePrint { file, start_time, job_id } = print;
+    Some(EarlierPrint { filename: file.filename, size: file.size?, modified: file.modified?, start_time, job_id })
 }
 
 fn job(row: &Row<'_>) -> store::rusqlite::Result<ForeignJob> {

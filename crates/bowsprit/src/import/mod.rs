@@ -33,11 +33,11 @@ pub fn find(from: &Path) -> anyhow::Result<PathBuf> {
     bail!("there is no database in {}: expected database/{}", from.display(), FOREIGN_DATABASE.upstream);
 }
 
-/// Imports and returns the report, line by line. What is there already is backed up before it is changed.
+/// Imports and returns the report, line by line. What is there already is backed up before it is changed. `gcodes` is the folder of gcode files.
 ///
 /// # Errors
 /// Those of either database.
-pub async fn run(source: &Path, store: &Store, backups: &Path) -> anyhow::Result<Vec<String>> {
+pub async fn run(source: &Path, store: &Store, backups: &Path, gcodes: &Path) -> anyhow::Result<Vec<String>> {
     // Everything is read before anything is written.
     let foreign = Foreign::open(source).with_context(|| format!("{} cannot be read as a database", source.display()))?;
     if !foreign.has_table("namespace_store")? {
@@ -56,7 +56,7 @@ pub async fn run(source: &Path, store: &Store, backups: &Path) -> anyhow::Result
     }
     report.extend(namespaces.carry_out(store).await?);
     report.extend(users.carry_out(store).await?);
-    report.extend(history.carry_out(store).await?);
+    report.extend(history.carry_out(store, gcodes).await?);
     Ok(report)
 }
 

@@ -73,7 +73,8 @@ impl Place {
     }
 
     async fn run(&self, store: &Store) -> String {
-        run(&find(&self.folder.path().join("theirs")).unwrap(), store, &self.folder.path().join("backups")).await.unwrap().join("\n")
+        let place = |name: &str| self.folder.path().join(name);
+        run(&find(&place("theirs")).unwrap(), store, &place("backups"), &place("gcodes")).await.unwrap().join("\n")
     }
 
     fn backups(&self) -> usize {
@@ -183,7 +184,7 @@ async fn what_cannot_be_imported_is_told() {
     let store = place.ours();
     for content in ["no database at all", ""] {
         fs::write(place.source(), content.repeat(200)).unwrap();
-        assert!(run(&place.source(), &store, &theirs).await.is_err());
+        assert!(run(&place.source(), &store, &theirs, &theirs).await.is_err());
     }
     assert_eq!(Namespaces::new(store).list().await.unwrap(), [""; 0]);
 }

@@ -81,3 +81,38 @@ async fn imported_users_log_in_and_imported_jobs_are_listed() {
     let totals = server.http().get("/server/history/totals").await.result()["job_totals"].clone();
     assert_eq!((totals["total_jobs"].as_f64(), totals["longest_job"].as_f64()), (Some(40.0), Some(100.0)), "{totals}");
 }
+
+/// What front ends show beside a file: its last print. The second file was replaced since.
+#[tokio::test]
+async fn files_know_their_imported_prints() {
+    let prepare = |data: &Path| {
+        fill(data);
+        fill_records(data);
+        std::fs::create_dir_all(data.join("gcodes")).unwrap();
+        let theirs = Connection::open(data.join("database/moonraker-sql.db")).unwrap();
+        for (id, name) in [(40, "same.gcode"), (41, "other.gcode")] {
+            std::fs::write(data.join("gcodes").join(name), "G28\n").unwrap();
+            let modified = std::fs::metadata(data.join("gcodes").join(name)).unwrap().modified().unwrap();
+            let modified = modified.duration_since(std::time::UNIX_EPOCH).unwrap().as_secs_f64();
+            let metadata = json!({"size": if id == 40 { 4 } else { 5 }, "modified": modified, "uuid": "x"}).to_string();
+            let sql =
+                "INSERT INTO job_history VALUES (?1, 'No User', ?2, 'completed', 300.25, 400.0, 80.0, 100.0, 5.5, ?3, '[]', 'default')";
+            theirs.execute(sql, (id, name, metadata)).unwrap();
+        }
+        assert!(import(data).status.success());
+    };
+    let server = TestServer::builder().without_printer().prepare(prepare).start().await;
+    let mut ws = server.ws().await;
+    let last = |found: &serde_json::Value| (found["job_id"].clone(), found["print_start_time"].clone());
+    let printed = (json!("000028"), json!(300.25));
+    for method in ["server.files.metadata", "server.files.metascan", "server.files.metadata"] {
+        let found = ws.ok(method, json!({"filename": "same.gcode"})).await;
+        assert_eq!((last(&found), &found["slicer"]), (printed.clone(), &json!("Unknown")), "{method}");
+    }
+    assert_eq!(last(&ws.ok("server.files.metadata", json!({"filename": "other.gcode"})).await), (json!(null), json!(null)));
+    let listed = ws.ok("server.files.get_directory", json!({"path": "gcodes", "extended": true})).await;
+    let same = listed["files"].as_array().unwrap().iter().find(|file| file["filename"] == "same.gcode").unwrap();
+    assert_eq!(last(same), printed);
+    server.upload("same.gcode", "G28\nG1 X1\n").await;
+    assert_eq!(last(&ws.ok("server.files.metadata", json!({"filename": "same.gcode"})).await), (json!(null), json!(null)), "replaced");
+}

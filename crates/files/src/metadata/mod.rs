@@ -10,6 +10,7 @@
 mod document;
 mod follow;
 mod objects;
+mod prints;
 mod queue;
 mod scan;
 mod stamp;
@@ -24,6 +25,7 @@ pub(crate) use document::Record;
 pub use document::{FileMetadata, ThumbnailDetails};
 pub(crate) use follow::follow;
 pub(crate) use objects::OBJECTS_TIME_LIMIT;
+pub use prints::{EarlierPrint, note_prints};
 pub(crate) use queue::{Ask, Queue};
 pub(crate) use stamp::Stamp;
 pub use table::SCHEMA;

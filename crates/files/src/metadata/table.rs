@@ -176,13 +176,14 @@ fn or_default<T: Default>(result: Result<T, StoreError>) -> T {
     })
 }
 
-struct Key {
-    folder: String,
-    name: String,
+/// Where a file's row is.
+pub(super) struct Key {
+    pub(super) folder: String,
+    pub(super) name: String,
 }
 
 impl Key {
-    fn of(path: &RelPath) -> Self {
+    pub(super) fn of(path: &RelPath) -> Self {
         Self { folder: path.parent().to_string(), name: path.name().to_owned() }
     }
 }

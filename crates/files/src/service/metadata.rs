@@ -10,15 +10,13 @@ use protocol::ApiError;
 use protocol::event::FilelistChange;
 
 use super::{Files, blocking};
+use crate::item::is_unchanged;
 use crate::kind;
 use crate::library::{Library, Need, RootPath};
 use crate::metadata::{Ask, FileMetadata, OBJECTS_TIME_LIMIT, Record, Stamp, ThumbnailDetails, follow};
 use crate::path::RelPath;
 use crate::refusal::Refusal;
 use crate::root::{GCODES, Permissions};
-
-/// Seconds within which two times of modification are the same: programs round them differently.
-const SAME_TIME: f64 = 0.01;
 
 /// Looks at many gcode files and resolves every folder once: what a list of jobs costs is mostly this.
 struct Glance<'a> {
@@ -151,12 +149,7 @@ impl Files {
             let mut glance = Glance::new(&files.library);
             let mut unchanged = Vec::with_capacity(count);
             for (filename, size, modified) in &list {
-                let found = glance.at(filename);
-                let is_same = |found: fs::Metadata| {
-                    let time = found.modified().ok()?.duration_since(std::time::UNIX_EPOCH).ok()?.as_secs_f64();
-                    Some(size.is_none_or(|size| size == found.len()) && modified.is_none_or(|before| (before - time).abs() < SAME_TIME))
-                };
-                unchanged.push(found.and_then(is_same).unwrap_or(false));
+                unchanged.push(glance.at(filename).is_some_and(|found| is_unchanged(&found, *size, *modified)));
             }
             Ok((unchanged, mark.filter(|_| !glance.unwatched)))
         });

@@ -12,6 +12,7 @@ pub(crate) mod auxiliary;
 mod entry;
 mod export;
 mod import;
+mod prints;
 mod recent;
 mod reconcile;
 mod record;
@@ -21,6 +22,7 @@ pub(crate) mod totals;
 mod worker;
 
 pub use import::{ForeignJob, ForeignTotal, Imported, import};
+pub use prints::{FilePrint, prints};
 pub use service::History;
 pub(crate) use service::to_api;
 pub use table::SCHEMA;
