@@ -162,8 +162,8 @@ impl Gate {
         self.proxies.contains(peer.to_canonical())
     }
 
-    /// The client behind our proxies: the last forwarded address that is no proxy of ours, or `X-Real-Ip`. Where both are there they must agree:
-    /// a proxy that sets one of them may pass on what the client wrote into the other.
+    /// The client behind our proxies, by `X-Forwarded-For` or `X-Real-Ip`. Where both are there they must agree: a proxy that sets one of them
+    /// may pass on what the client wrote into the other.
     fn claimed_address(&self, facts: &Facts<'_>) -> Option<IpAddr> {
         let real = facts.real_ip.map(|real| real.trim().parse().ok().map(plain));
         let forwarded = facts.forwarded_for.map(|list| self.forwarded(list));
@@ -173,20 +173,25 @@ impl Gate {
         }
     }
 
+    /// The last forwarded address that is no proxy of ours, because every proxy writes at the end who asked it. Where all are proxies, the first one:
+    /// a program on the machine of a proxy asked. Nobody else brings such a list about, as his own address ends it.
     fn forwarded(&self, list: &str) -> Option<IpAddr> {
-        let mut hops = list.rsplit(',').map(|hop| hop.trim().parse().ok().map(plain));
-        loop {
-            match hops.next()? {
-                Some(hop) if self.proxies.contains(hop) => {}
-                other => return other,
+        let mut client = None;
+        for hop in list.rsplit(',') {
+            let hop = plain(hop.trim().parse().ok()?);
+            client = Some(hop);
+            if !self.proxies.contains(hop) {
+                break;
             }
         }
+        client
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     fn gate() -> Gate {
         let settings = Settings {
@@ -241,6 +246,8 @@ mod tests {
             ("10.0.0.1", Some("rubbish"), None, false, "10.0.0.1"),
             ("10.0.0.1", Some(""), None, false, "10.0.0.1"),
             ("10.0.0.1", None, None, false, "10.0.0.1"),
+            ("10.0.0.1", Some("10.0.0.1"), None, false, "10.0.0.1"),
+            ("10.0.0.1", Some("192.168.1.9, 10.0.0.1"), Some("10.0.0.1"), false, "10.0.0.1"),
             ("::ffff:192.168.1.9", None, None, true, "192.168.1.9"),
         ];
         for (peer, forwarded_for, real_ip, trusted, address) in cases {
@@ -249,6 +256,48 @@ mod tests {
             assert_eq!(admission.address, address.parse::<IpAddr>().unwrap(), "{peer} {forwarded_for:?} {real_ip:?}");
         }
         assert_eq!(gate.admit(&Facts { has_forwarded: true, ..facts("192.168.1.9") }).identity, Identity::Stranger);
+    }
+
+    /// The proxy of usual installations: it stands on the same machine and sets both headers.
+    fn behind_nginx() -> Gate {
+        let trusted_clients = vec!["192.168.1.0/24".into(), "127.0.0.1".into(), "::1".into()];
+        Gate::new(&Settings { trusted_clients, loopback_is_proxy: true, ..Settings::default() }).0
+    }
+
+    #[test]
+    fn programs_on_the_machine_of_the_proxy_are_known_through_it() {
+        let gate = behind_nginx();
+        for (forwarded_for, real_ip, trusted) in [
+            (Some("127.0.0.1"), Some("127.0.0.1"), true),
+            (Some("127.0.0.1"), None, true),
+            (None, Some("127.0.0.1"), true),
+            (Some("::1"), Some("::1"), true),
+            (Some("127.0.0.1, 127.0.0.1"), Some("127.0.0.1"), true),
+            (Some("rubbish, 127.0.0.1"), Some("127.0.0.1"), false),
+            (Some("8.8.8.8, 127.0.0.1"), Some("127.0.0.1"), false),
+            (Some("8.8.8.8, 127.0.0.1"), None, false),
+            (Some("127.0.0.1"), Some("8.8.8.8"), false),
+        ] {
+            let admission = gate.admit(&Facts { forwarded_for, real_ip, ..facts("127.0.0.1") });
+            assert_eq!(admission.identity == Identity::Trusted, trusted, "{forwarded_for:?} {real_ip:?}");
+        }
+    }
+
+    proptest! {
+        /// Whatever somebody outside writes: the proxy adds his address, with or without the other header.
+        #[test]
+        fn a_forged_list_gains_nothing(
+            forged in prop::collection::vec(prop_oneof![
+                Just("127.0.0.1".to_owned()), Just("::1".to_owned()), Just("192.168.1.9".to_owned()), Just("::ffff:127.0.0.1".to_owned()), "[ -~]{0,20}",
+            ], 0..5),
+            has_real in any::<bool>(),
+        ) {
+            let list = format!("{}, 8.8.8.8", forged.join(","));
+            let real_ip = has_real.then_some("8.8.8.8");
+            let admission = behind_nginx().admit(&Facts { forwarded_for: Some(&list), real_ip, ..facts("127.0.0.1") });
+            prop_assert_eq!(admission.identity, Identity::Stranger);
+            prop_assert_eq!(admission.address, "8.8.8.8".parse::<IpAddr>().unwrap());
+        }
     }
 
     #[test]

@@ -65,6 +65,23 @@ async fn configured_proxies_are_believed() {
     }
 }
 
+/// What kiosk browsers and tunnels send that enter by port 80, with the configuration and the proxy of usual installations.
+#[tokio::test]
+async fn local_programs_are_known_through_the_proxy_of_usual_installations() {
+    let server = TestServer::builder().without_printer().config_name("moonraker.conf").authorization(TRUSTED).start().await;
+    for (forwarded, real, status) in [
+        ("127.0.0.1", "127.0.0.1", 200),
+        ("8.8.8.8", "8.8.8.8", 401),
+        ("127.0.0.1, 8.8.8.8", "8.8.8.8", 401),
+        ("8.8.8.8, 127.0.0.1", "127.0.0.1", 401),
+    ] {
+        let headers = [("X-Forwarded-For", forwarded), ("X-Real-IP", real)];
+        assert_eq!(server.http().send("GET", "/server/info", &headers, b"").await.status, status, "{headers:?}");
+        let mut ws = server.try_ws(&headers).await.unwrap();
+        assert_eq!(ws.call("server.info", json!({})).await.is_ok(), status == 200, "{headers:?}");
+    }
+}
+
 #[tokio::test]
 async fn pages_of_other_origins_are_refused() {
     let server = TestServer::start().await;
