@@ -5,7 +5,7 @@
 use std::fmt;
 use std::num::NonZeroU32;
 
-use argon2::{Algorithm, Argon2, Params, Version};
+use argon2::{Algorithm, Argon2, Block, Params, Version};
 use data_encoding::{BASE64_NOPAD, HEXLOWER_PERMISSIVE};
 use protocol::ApiError;
 use ring::pbkdf2::{self, PBKDF2_HMAC_SHA256};
@@ -23,6 +23,10 @@ const MAX_MEMORY_KIB: u32 = 256 * 1024;
 
 /// Passes from which on a stored hash counts as damaged instead of being computed.
 const MAX_PASSES: u32 = 16;
+
+/// Address space in bytes that a hash asks for at least; what it does not use costs no memory. An allocator keeps smaller pieces after their use, for
+/// each thread that ever hashed, which a few logins make a hundred MiB of; pieces above 32 MiB go back to the system at once (mallopt(3), `M_MMAP_THRESHOLD`).
+const MIN_SPACE: usize = 33 * 1024 * 1024;
 
 /// Rounds of PBKDF2 in databases of existing installations.
 const PBKDF2_ROUNDS: u32 = 100_000;
@@ -149,8 +153,12 @@ fn parse(text: &str) -> Option<Kind> {
 
 fn argon2id(password: &str, salt: &[u8], memory_kib: u32, passes: u32, lanes: u32, length: usize) -> Option<Vec<u8>> {
     let params = Params::new(memory_kib, passes, lanes, Some(length)).ok()?;
+    let mut blocks = Vec::new();
+    blocks.try_reserve_exact(params.block_count().max(MIN_SPACE / Block::SIZE)).ok()?;
+    blocks.resize(params.block_count(), Block::new());
     let mut hash = vec![0; length];
-    Argon2::new(Algorithm::Argon2id, Version::V0x13, params).hash_password_into(password.as_bytes(), salt, &mut hash).ok()?;
+    let argon2 = Argon2::new(Algorithm::Argon2id, Version::V0x13, params);
+    argon2.hash_password_into_with_memory(password.as_bytes(), salt, &mut hash, blocks).ok()?;
     Some(hash)
 }
 

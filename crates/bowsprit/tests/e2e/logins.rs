@@ -106,6 +106,23 @@ async fn failed_logins_look_alike_and_are_slowed_down() {
     server.unix().await.ok("access.login", login("anna", "secret of it")).await;
 }
 
+/// Each hash takes 19 MiB; an allocator would keep them for every thread that ever hashed.
+#[tokio::test]
+async fn failed_logins_leave_no_memory_behind() {
+    let server = TestServer::builder().without_printer().authorization("[authorization]\nmax_login_attempts: 100\n").start().await;
+    let before = server.resident_kib();
+    for round in 0..2 {
+        let guesses = (0..12).map(|n| {
+            let login = json!({"username": format!("guess{round}{n}"), "password": "wrong"});
+            let http = server.http();
+            async move { http.post_json("/access/login", &login).await.status }
+        });
+        assert_eq!(futures_util::future::join_all(guesses).await, [401; 12]);
+    }
+    let after = server.resident_kib();
+    assert!(after < before + 12 * 1024, "from {before} to {after} KiB");
+}
+
 #[tokio::test]
 async fn a_login_over_a_socket_makes_it_the_users_until_logout() {
     let server = TestServer::builder().authorization("").start().await;
