@@ -39,20 +39,43 @@ impl Usage {
     }
 }
 
-/// One warning for each section that nobody read and each option that nobody asked for, in the order of the document.
+/// Sections of the configurations that installers write, by their first word, for which this version has nothing: components of existing servers and
+/// plug-ins that come with their own section (wire/1-core.md section 1.5, wire/4-clients.md section 10). What a component reads is never looked up here.
+const NOT_OFFERED: &[&str] =
+    &["analysis", "mmu_server", "notifier", "paneldue", "simplyprint", "spool", "spoolman", "td1", "timelapse", "update_manager"];
+
+/// The first word of a section's name, when it is one of those.
+fn not_offered(section: &str) -> Option<&'static str> {
+    let kind = section.split_whitespace().next()?;
+    NOT_OFFERED.iter().copied().find(|known| *known == kind)
+}
+
+/// One warning for each section that nobody read and each option that nobody asked for, in the order of the document. Sections of one kind that is known
+/// but not offered share one: nobody can do anything about them, and installers write a dozen.
 #[must_use]
 pub fn unparsed(document: &Document, usage: &Usage) -> Vec<String> {
     let mut warnings = Vec::new();
+    let mut told = BTreeSet::new();
+    let is_read = |section: &str| usage.options.contains_key(section);
     for section in document.sections() {
-        if !usage.options.contains_key(&section.name) {
-            let place = document.place(section.span);
-            warnings.push(format!(
-                "Unparsed config section [{}] ({place}): no part of the server uses it. Correct its name or remove it.",
-                section.name
-            ));
+        let (name, place) = (&section.name, document.place(section.span));
+        if is_read(name) {
+            let unknown = section.options.iter().filter(|(option, _)| !usage.knows(name, option));
+            warnings.extend(unknown.map(|(option, setting)| unknown_option(document, name, option, setting)));
+        } else if let Some(kind) = not_offered(name) {
+            if told.insert(kind) {
+                let of_kind = document.sections().filter(|other| !is_read(&other.name) && not_offered(&other.name) == Some(kind));
+                let (name, more) = match of_kind.count() {
+                    1 => (name.as_str(), String::new()),
+                    count => (kind, format!(" and {} more", count - 1)),
+                };
+                warnings.push(format!(
+                    "Unparsed config section [{name}] ({place}{more}): known, but not offered by this version. It may stay."
+                ));
+            }
         } else {
-            let unknown = section.options.iter().filter(|(option, _)| !usage.knows(&section.name, option));
-            warnings.extend(unknown.map(|(option, setting)| unknown_option(document, &section.name, option, setting)));
+            warnings
+                .push(format!("Unparsed config section [{name}] ({place}): no part of the server uses it. Correct its name or remove it."));
         }
     }
     let inherited = document.defaults().iter().filter(|(option, _)| !usage.options.values().any(|known| known.contains(*option)));
@@ -86,8 +109,22 @@ mod tests {
     #[test]
     fn unread_sections_are_named_in_brackets() {
         assert_eq!(
-            warnings("[server]\n[timelapse x]\na: 1\n", &[("server", "host")]),
-            ["Unparsed config section [timelapse x] (core.conf:2): no part of the server uses it. Correct its name or remove it."]
+            warnings("[server]\n[timelaps x]\na: 1\n", &[("server", "host")]),
+            ["Unparsed config section [timelaps x] (core.conf:2): no part of the server uses it. Correct its name or remove it."]
+        );
+    }
+
+    #[test]
+    fn what_installers_write_may_stay_and_is_told_once() {
+        let text = "[update_manager]\nchannel: dev\n[timelapse]\n[update_manager mainsail]\n[notifier a]\n[update_manager x]\n[spoolman]\n";
+        let known = "known, but not offered by this version. It may stay.";
+        assert_eq!(
+            warnings(text, &[("spoolman", "server")]),
+            [
+                format!("Unparsed config section [update_manager] (core.conf:1 and 2 more): {known}"),
+                format!("Unparsed config section [timelapse] (core.conf:3): {known}"),
+                format!("Unparsed config section [notifier a] (core.conf:5): {known}"),
+            ]
         );
     }
 
