@@ -46,8 +46,10 @@ impl Accounts {
         if let Some(identity) = oneshot.or_else(by_key) {
             return Admission { identity, ..by_address };
         }
-        if by_address.identity == Identity::Trusted && self.needs_login() {
-            return Admission { identity: Identity::Stranger, ..by_address };
+        let relies_on_address = by_address.identity == Identity::Trusted || by_address.is_foreign_name;
+        if relies_on_address && self.needs_login() {
+            // Then the name makes no difference.
+            return Admission { identity: Identity::Stranger, is_foreign_name: false, ..by_address };
         }
         by_address
     }

@@ -2,13 +2,21 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::sync::Arc;
+use std::time::Duration;
 
 use ipnet::IpNet;
 use rpc::{Identity, Peer};
+use runtime::LogThrottle;
 
 use crate::names::Names;
 use crate::network::{Networks, plain};
 use crate::origin::{self, Origins};
+
+/// Time between two lines of the log about the same name.
+const EXPLAINED_EVERY: Duration = Duration::from_secs(24 * 3600);
+
+/// Longest `Host` that the log explains in bytes: the longest name of the DNS with a port.
+const MAX_EXPLAINED: usize = 260;
 
 /// Options of `[authorization]` that this crate uses.
 #[derive(Debug, Clone, Default)]
@@ -21,6 +29,8 @@ pub struct Settings {
     pub trusted_proxies: Vec<String>,
     /// True when loopback counts as a proxy (usual installations of the incumbent have one there).
     pub loopback_is_proxy: bool,
+    /// The name of this machine. One with a domain is ours although that domain is a public one: whoever runs the machine gave it.
+    pub own_name: String,
 }
 
 /// What is known of a request before it is answered.
@@ -66,6 +76,8 @@ pub struct Admission {
     pub address: IpAddr,
     /// True when the owner declared the address trusted.
     pub is_trusted_address: bool,
+    /// True when a trusted address is not enough, because the server was asked under a name that somebody else may own.
+    pub is_foreign_name: bool,
     /// True when a page of another, not allowed origin made the browser send it.
     pub cross_site: bool,
     /// True when a browser sent it and nothing shows that a page of ours made it do so. Browsers name the page of a GET only to secure servers,
@@ -90,6 +102,8 @@ pub struct Gate {
     names: Arc<Names>,
     proxies: Networks,
     origins: Origins,
+    own_name: String,
+    explained: LogThrottle<String>,
 }
 
 impl Gate {
@@ -109,7 +123,8 @@ impl Gate {
             );
         }
         let origins = Origins::parse(&settings.cors_domains, &mut warnings);
-        (Self { trusted, names, proxies, origins }, warnings)
+        let (own_name, explained) = (settings.own_name.clone(), LogThrottle::new(EXPLAINED_EVERY));
+        (Self { trusted, names, proxies, origins, own_name, explained }, warnings)
     }
 
     /// The trusted clients that are given by name; somebody has to keep them resolved.
@@ -135,20 +150,37 @@ impl Gate {
         // A name that anybody can register may have been pointed at us by the page behind it (DNS rebinding): same origin, but not ours.
         let ours = facts.host.is_none_or(|host| self.is_our_name(host));
         let is_trusted_address = address_counts && (self.trusted.contains(address) || self.names.contains(address));
-        let trusted = is_trusted_address && !foreign_page && ours;
+        let by_address = is_trusted_address && !foreign_page;
         Admission {
-            identity: if trusted { Identity::Trusted } else { Identity::Stranger },
+            identity: if by_address && ours { Identity::Trusted } else { Identity::Stranger },
             address,
             is_trusted_address,
+            is_foreign_name: by_address && !ours,
             unproven_page: facts.is_browser() && !facts.has_page_of_ours() && !cors_allowed,
             cross_site: foreign_page || (facts.fetch_site == Some("cross-site") && !cors_allowed),
             cors_allowed,
         }
     }
 
-    /// True for a `Host` that nobody outside can own, and for one that the owner listed in `cors_domains`.
+    /// Says in the log why a caller from a trusted address stayed a stranger because of the name in `Host`; nobody could guess that from a 401.
+    /// Once a day for each name, as a page that points names at us can make up many. Gives true when it said so.
+    pub fn explain(&self, admitted: &Admission, host: Option<&str>) -> bool {
+        let Some(host) = host.filter(|host| host.len() <= MAX_EXPLAINED) else { return false };
+        let is_news = admitted.is_foreign_name && admitted.identity == Identity::Stranger && self.explained.allow(host.to_owned());
+        if is_news {
+            tracing::warn!(
+                address = %admitted.address,
+                "under the name '{host}' a trusted address needs a login, because somebody else may own that name and point it here; if it is yours, add '*://{host}' to [authorization] cors_domains"
+            );
+        }
+        is_news
+    }
+
+    /// True for a `Host` that nobody outside can own, for the name of this machine, and for one that the owner listed in `cors_domains`.
     fn is_our_name(&self, host: &str) -> bool {
-        origin::is_local_name(host) || ["http", "https"].iter().any(|scheme| self.origins.allows(&format!("{scheme}://{host}")))
+        origin::is_local_name(host)
+            || origin::without_port(host).eq_ignore_ascii_case(&self.own_name)
+            || ["http", "https"].iter().any(|scheme| self.origins.allows(&format!("{scheme}://{host}")))
     }
 
     fn allows_origin(&self, origin: &str) -> bool {
@@ -189,163 +221,4 @@ impl Gate {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use proptest::prelude::*;
-
-    fn gate() -> Gate {
-        let settings = Settings {
-            trusted_clients: vec!["192.168.1.0/24".into(), "127.0.0.1".into()],
-            cors_domains: vec!["http://good.page".into()],
-            trusted_proxies: vec!["10.0.0.1".into()],
-            loopback_is_proxy: false,
-        };
-        let (gate, warnings) = Gate::new(&settings);
-        assert!(warnings.is_empty());
-        gate
-    }
-
-    fn facts(peer: &str) -> Facts<'static> {
-        Facts {
-            peer: peer.parse().unwrap(),
-            forwarded_for: None,
-            real_ip: None,
-            has_forwarded: false,
-            origin: None,
-            host: Some("printer:7125"),
-            fetch_site: None,
-            referer: None,
-            user_agent: None,
-        }
-    }
-
-    #[test]
-    fn nobody_is_trusted_unless_configured() {
-        let (gate, _) = Gate::new(&Settings::default());
-        assert_eq!(gate.admit(&facts("127.0.0.1")).identity, Identity::Stranger);
-    }
-
-    /// Header forms against the decision: design.md section 7, forwarded addresses.
-    #[test]
-    fn forwarded_addresses_count_only_from_configured_proxies() {
-        let gate = gate();
-        let cases = [
-            // peer, X-Forwarded-For, X-Real-Ip, trusted, address
-            ("192.168.1.9", None, None, true, "192.168.1.9"),
-            ("8.8.8.8", None, None, false, "8.8.8.8"),
-            ("8.8.8.8", Some("192.168.1.9"), None, false, "8.8.8.8"),
-            ("8.8.8.8", None, Some("127.0.0.1"), false, "8.8.8.8"),
-            ("192.168.1.9", Some("192.168.1.10"), None, false, "192.168.1.9"),
-            ("10.0.0.1", Some("192.168.1.9"), None, true, "192.168.1.9"),
-            ("10.0.0.1", Some("192.168.1.9, 8.8.8.8"), None, false, "8.8.8.8"),
-            ("10.0.0.1", Some("8.8.8.8, 192.168.1.9"), None, true, "192.168.1.9"),
-            ("10.0.0.1", Some("192.168.1.9, 10.0.0.1"), None, true, "192.168.1.9"),
-            ("10.0.0.1", Some("8.8.8.8"), Some("192.168.1.9"), false, "10.0.0.1"),
-            ("10.0.0.1", Some("8.8.8.8, 192.168.1.9"), Some("192.168.1.9"), true, "192.168.1.9"),
-            ("10.0.0.1", None, Some("192.168.1.9"), true, "192.168.1.9"),
-            ("10.0.0.1", Some("rubbish"), None, false, "10.0.0.1"),
-            ("10.0.0.1", Some(""), None, false, "10.0.0.1"),
-            ("10.0.0.1", None, None, false, "10.0.0.1"),
-            ("10.0.0.1", Some("10.0.0.1"), None, false, "10.0.0.1"),
-            ("10.0.0.1", Some("192.168.1.9, 10.0.0.1"), Some("10.0.0.1"), false, "10.0.0.1"),
-            ("::ffff:192.168.1.9", None, None, true, "192.168.1.9"),
-        ];
-        for (peer, forwarded_for, real_ip, trusted, address) in cases {
-            let admission = gate.admit(&Facts { forwarded_for, real_ip, ..facts(peer) });
-            assert_eq!(admission.identity == Identity::Trusted, trusted, "{peer} {forwarded_for:?} {real_ip:?}");
-            assert_eq!(admission.address, address.parse::<IpAddr>().unwrap(), "{peer} {forwarded_for:?} {real_ip:?}");
-        }
-        assert_eq!(gate.admit(&Facts { has_forwarded: true, ..facts("192.168.1.9") }).identity, Identity::Stranger);
-    }
-
-    /// The proxy of usual installations: it stands on the same machine and sets both headers.
-    fn behind_nginx() -> Gate {
-        let trusted_clients = vec!["192.168.1.0/24".into(), "127.0.0.1".into(), "::1".into()];
-        Gate::new(&Settings { trusted_clients, loopback_is_proxy: true, ..Settings::default() }).0
-    }
-
-    #[test]
-    fn programs_on_the_machine_of_the_proxy_are_known_through_it() {
-        let gate = behind_nginx();
-        for (forwarded_for, real_ip, trusted) in [
-            (Some("127.0.0.1"), Some("127.0.0.1"), true),
-            (Some("127.0.0.1"), None, true),
-            (None, Some("127.0.0.1"), true),
-            (Some("::1"), Some("::1"), true),
-            (Some("127.0.0.1, 127.0.0.1"), Some("127.0.0.1"), true),
-            (Some("rubbish, 127.0.0.1"), Some("127.0.0.1"), false),
-            (Some("8.8.8.8, 127.0.0.1"), Some("127.0.0.1"), false),
-            (Some("8.8.8.8, 127.0.0.1"), None, false),
-            (Some("127.0.0.1"), Some("8.8.8.8"), false),
-        ] {
-            let admission = gate.admit(&Facts { forwarded_for, real_ip, ..facts("127.0.0.1") });
-            assert_eq!(admission.identity == Identity::Trusted, trusted, "{forwarded_for:?} {real_ip:?}");
-        }
-    }
-
-    proptest! {
-        /// Whatever somebody outside writes: the proxy adds his address, with or without the other header.
-        #[test]
-        fn a_forged_list_gains_nothing(
-            forged in prop::collection::vec(prop_oneof![
-                Just("127.0.0.1".to_owned()), Just("::1".to_owned()), Just("192.168.1.9".to_owned()), Just("::ffff:127.0.0.1".to_owned()), "[ -~]{0,20}",
-            ], 0..5),
-            has_real in any::<bool>(),
-        ) {
-            let list = format!("{}, 8.8.8.8", forged.join(","));
-            let real_ip = has_real.then_some("8.8.8.8");
-            let admission = behind_nginx().admit(&Facts { forwarded_for: Some(&list), real_ip, ..facts("127.0.0.1") });
-            prop_assert_eq!(admission.identity, Identity::Stranger);
-            prop_assert_eq!(admission.address, "8.8.8.8".parse::<IpAddr>().unwrap());
-        }
-    }
-
-    #[test]
-    fn names_that_anybody_can_register_carry_no_trust() {
-        let gate = gate();
-        let with = |host| gate.admit(&Facts { host: Some(host), ..facts("127.0.0.1") }).identity == Identity::Trusted;
-        for ours in
-            ["127.0.0.1:7125", "[::1]:7125", "localhost", "printer", "printer.local:7125", "printer.fritz.box", "PRINTER.LAN", "good.page"]
-        {
-            assert!(with(ours), "{ours}");
-        }
-        for foreign in ["evil.com", "printer.evil.com:7125", "local.evil.com", "127.0.0.1.evil.com", "evil.com."] {
-            assert!(!with(foreign), "{foreign}");
-        }
-        let rebound = gate.admit(&Facts { host: Some("evil.com"), origin: Some("http://evil.com"), ..facts("127.0.0.1") });
-        assert_eq!(rebound.identity, Identity::Stranger);
-    }
-
-    #[test]
-    fn pages_of_other_origins_do_not_borrow_the_trust_of_an_address() {
-        let gate = gate();
-        let with = |origin| gate.admit(&Facts { origin: Some(origin), ..facts("127.0.0.1") });
-        assert_eq!(with("http://printer:7125").identity, Identity::Trusted);
-        assert_eq!(with("http://good.page").identity, Identity::Trusted);
-        assert!(with("http://good.page").cors_allowed);
-        assert_eq!(with("http://192.168.1.7").identity, Identity::Trusted, "an address that is trusted itself");
-        let evil = with("http://evil.page");
-        assert_eq!(evil.identity, Identity::Stranger);
-        assert!(evil.cross_site && !evil.cors_allowed);
-        assert_eq!(with("null").identity, Identity::Stranger);
-        let image = gate.admit(&Facts { fetch_site: Some("cross-site"), ..facts("127.0.0.1") });
-        assert!(image.cross_site && image.identity == Identity::Trusted);
-    }
-
-    #[test]
-    fn a_browser_must_show_a_page_of_ours() {
-        let gate = gate();
-        let browser = Facts { user_agent: Some("Mozilla/5.0 (X11)"), ..facts("127.0.0.1") };
-        assert!(gate.admit(&browser).unproven_page);
-        assert!(gate.admit(&Facts { referer: Some("http://evil.page/printer:7125/"), ..browser }).unproven_page);
-        for ours in [
-            Facts { referer: Some("http://printer:7125/files/"), ..browser },
-            Facts { origin: Some("http://printer:7125"), ..browser },
-            Facts { origin: Some("http://good.page"), ..browser },
-            Facts { fetch_site: Some("same-origin"), ..browser },
-            Facts { user_agent: Some("python-requests/2"), ..browser },
-        ] {
-            assert!(!gate.admit(&ours).unproven_page, "{ours:?}");
-        }
-    }
-}
+mod tests;

@@ -66,17 +66,41 @@ pub(crate) fn authority(origin: &str) -> Option<&str> {
     origin.split_once("://").map(|(_, authority)| authority)
 }
 
-/// Endings of names that no public registry gives out (RFC 6762, RFC 8375, RFC 9476) or that home routers use for their own network.
-const LOCAL_ENDINGS: &[&str] =
-    &[".local", ".localhost", ".lan", ".home", ".home.arpa", ".internal", ".localdomain", ".intranet", ".private", ".fritz.box"];
+/// Endings of names that nobody outside can own. Missing on purpose: `.box`, under which anybody can register a name, and `.ts.net`, `.router` and
+/// others of which it is not certain that nobody else ever can. Their owners list the name in `cors_domains`.
+const LOCAL_ENDINGS: &[&str] = &[
+    // Reserved: RFC 6761, RFC 6762, RFC 8375, and by ICANN for private networks.
+    ".local",
+    ".localhost",
+    ".test",
+    ".home.arpa",
+    ".internal",
+    // In use in so many private networks that the public root does not give them out: RFC 6762 appendix G, SAC045.
+    ".lan",
+    ".home",
+    ".corp",
+    ".localdomain",
+    ".intranet",
+    ".private",
+    // What routers call their network: registered by their makers, or below `ip`, which is no public domain.
+    ".fritz.box",
+    ".speedport.ip",
+    ".attlocal.net",
+    ".mynetworksettings.com",
+];
 
 /// True when the host of a `Host` header is an address, a name without dots, or a name of a local network.
 pub(crate) fn is_local_name(host: &str) -> bool {
     if host.starts_with('[') || literal_address(&format!("http://{host}")).is_some() {
         return true;
     }
-    let name = host.split(':').next().unwrap_or(host).to_ascii_lowercase();
+    let name = without_port(host).to_ascii_lowercase();
     !name.contains('.') || LOCAL_ENDINGS.iter().any(|ending| name.ends_with(ending))
+}
+
+/// The name in a `Host` header: `a:1` → `a`.
+pub(crate) fn without_port(host: &str) -> &str {
+    host.split(':').next().unwrap_or(host)
 }
 
 /// The address, when the host of an origin is an IP literal.

@@ -81,7 +81,7 @@ impl Gateway {
         let shown = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("unreadable"));
         let authorization = headers.get("authorization").map(|value| String::from_utf8_lossy(value.as_bytes()));
         let [access_token, oneshot] = ["access_token", "token"].map(|name| query_value(query, name));
-        self.accounts.admit(
+        let admitted = self.accounts.admit(
             by_address,
             &Shown {
                 authorization: authorization.as_deref(),
@@ -90,7 +90,9 @@ impl Gateway {
                 oneshot: oneshot.as_deref(),
                 api_key: shown("x-api-key"),
             },
-        )
+        );
+        self.gate.explain(&admitted, text("host"));
+        admitted
     }
 }
 

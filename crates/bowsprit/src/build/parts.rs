@@ -95,6 +95,7 @@ pub(super) fn gate_settings(settings: &Settings) -> access::Settings {
         cors_domains: options.cors_domains.clone(),
         trusted_proxies: options.trusted_proxies.clone().unwrap_or_default(),
         loopback_is_proxy: options.trusted_proxies.is_none() && settings.is_upstream,
+        own_name: crate::host_name(),
     }
 }
 

@@ -83,6 +83,19 @@ async fn local_programs_are_known_through_the_proxy_of_usual_installations() {
 }
 
 #[tokio::test]
+async fn a_name_that_somebody_else_may_own_is_explained_in_the_log() {
+    let cors = format!("{TRUSTED}cors_domains:\n    *://voron.my.domain\n");
+    let server = TestServer::builder().without_printer().authorization(&cors).start().await;
+    let with =
+        async |host| server.http().raw(format!("GET /server/info HTTP/1.1\r\nHost: {host}\r\n\r\n").as_bytes()).await.unwrap().status;
+    for (host, status) in [("pi.attlocal.net", 200), ("voron.my.domain", 200), ("pi.box", 401), ("pi.box", 401)] {
+        assert_eq!(with(host).await, status, "{host}");
+    }
+    assert_eq!(server.stderr().matches("add '*://pi.box' to [authorization] cors_domains").count(), 1, "{}", server.stderr());
+    assert_eq!(server.stderr().matches("somebody else may own").count(), 1, "{}", server.stderr());
+}
+
+#[tokio::test]
 async fn pages_of_other_origins_are_refused() {
     let server = TestServer::start().await;
     let evil = [("Origin", "http://evil.page")];
