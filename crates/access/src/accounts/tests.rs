@@ -183,6 +183,24 @@ async fn unreadable_tables_let_nobody_in() {
     assert_eq!(bench.log_in("anna", "p").await.err().unwrap().kind, ErrorKind::Unauthorized);
 }
 
+#[tokio::test]
+async fn where_a_login_is_needed_anyway_the_name_is_not_to_blame() {
+    let bench = over(Store::in_memory(&[SCHEMA]).unwrap(), Options { force_logins: true, ..Options::default() }, None).await;
+    let by_address = crate::Admission {
+        identity: Identity::Stranger,
+        address: "127.0.0.1".parse().unwrap(),
+        is_trusted_address: true,
+        is_foreign_name: true,
+        unproven_page: false,
+        cross_site: false,
+        cors_allowed: false,
+    };
+    let blames_the_name = || bench.accounts.admit(by_address.clone(), &crate::Shown::default()).is_foreign_name;
+    assert!(blames_the_name(), "without users the address would do");
+    bench.create("anna").await;
+    assert!(!blames_the_name());
+}
+
 /// Knows `lisa`, also as `Lisa`, and two whose names mean something else here. `gone` finds nobody at home.
 struct Fake;
 
