@@ -8,7 +8,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use store::{Key, Namespace};
+use store::{Key, Namespace, StoreError};
 
 use super::{Database, to_api};
 
@@ -80,6 +80,18 @@ fn namespace(name: &str) -> Result<Namespace, ApiError> {
     Namespace::parse(if CORE_NAMESPACE.is(name) { CORE_NAMESPACE.neutral } else { name }).map_err(to_api)
 }
 
+/// An error about the namespace that the caller calls `name`, in this word: the store knows only one name of our own one.
+fn told_as(name: &str, error: StoreError) -> ApiError {
+    let mut error = to_api(error);
+    let named = |name: &str| format!("amespace '{name}'");
+    if let Some((before, after)) = error.message.rsplit_once(&named(CORE_NAMESPACE.neutral))
+        && CORE_NAMESPACE.is(name)
+    {
+        error.message = format!("{before}{}{after}", named(name));
+    }
+    error
+}
+
 impl Database {
     /// Names of namespaces, in the caller's form.
     pub(super) async fn list(&self, reach: Reach, form: Form) -> Result<Vec<String>, ApiError> {
@@ -98,7 +110,8 @@ impl Database {
             Reach::Client => self.namespaces.client_get(&namespace, key.as_ref()).await.map(Stored::Shared),
             Reach::Debug => self.namespaces.get(&namespace, key.as_ref()).await.map(Stored::Own),
         };
-        Ok(DatabaseItem { namespace: params.namespace, key: params.key.map(|key| key.0), value: value.map_err(to_api)? })
+        let value = value.map_err(|error| told_as(&params.namespace, error))?;
+        Ok(DatabaseItem { namespace: params.namespace, key: params.key.map(|key| key.0), value })
     }
 
     pub(super) async fn post(&self, reach: Reach, params: PostParams) -> Result<DatabaseItem, ApiError> {
@@ -108,7 +121,7 @@ impl Database {
             Reach::Client => self.namespaces.client_post(&namespace, &key, value).await,
             Reach::Debug => self.namespaces.debug_post(&namespace, &key, value).await,
         };
-        stored.map_err(to_api)?;
+        stored.map_err(|error| told_as(&params.namespace, error))?;
         Ok(DatabaseItem { namespace: params.namespace, key: Some(params.key.0), value: Stored::Own(params.value) })
     }
 
@@ -118,6 +131,7 @@ impl Database {
             Reach::Client => self.namespaces.client_delete(&namespace, &key).await,
             Reach::Debug => self.namespaces.debug_delete(&namespace, &key).await,
         };
-        Ok(DatabaseItem { namespace: params.namespace, key: Some(params.key.0), value: Stored::Own(value.map_err(to_api)?) })
+        let value = value.map_err(|error| told_as(&params.namespace, error))?;
+        Ok(DatabaseItem { namespace: params.namespace, key: Some(params.key.0), value: Stored::Own(value) })
     }
 }

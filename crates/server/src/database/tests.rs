@@ -126,6 +126,12 @@ async fn texts_and_kinds_that_clients_compare() {
 #[tokio::test]
 async fn both_names_of_our_own_namespace_lead_to_the_same_records() {
     let client = Client::new();
+    for name in ["core", "moonraker"] {
+        let missing = client.call(Verb::Get, &json!({"namespace": name}).to_string()).await.unwrap_err();
+        assert_eq!(missing.message, format!("Namespace '{name}' not found"), "the caller's word");
+        let denied = client.call(Verb::Post, &json!({"namespace": name, "key": "k", "value": 1}).to_string()).await.unwrap_err();
+        assert!(denied.message.contains(&format!("'{name}'")), "{}", denied.message);
+    }
     client.post("/debug/database/item", json!({"namespace": "moonraker", "key": "a", "value": 1})).await.unwrap();
     for name in ["core", "moonraker"] {
         let item = client.call(Verb::Get, &json!({"namespace": name, "key": "a"}).to_string()).await.unwrap();
