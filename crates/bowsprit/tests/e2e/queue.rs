@@ -151,6 +151,8 @@ async fn bad_requests_change_nothing() {
         assert!(status == 400 && message.contains(text), "{target}: {status} {message}");
     }
     assert_eq!(names(&status(&server).await), ["a.gcode"]);
+    let nothing = json!({"filenames": []});
+    assert_eq!(names(&http.post_json("/server/job_queue/job", &nothing).await.result()), ["a.gcode"], "no fault, and no change");
     assert_eq!(names(&add(&server, "b.gcode&copies=2").await), ["a.gcode", "b.gcode", "b.gcode"]);
     assert_eq!(names(&add(&server, "c.gcode&reset=true").await), ["c.gcode"]);
 }

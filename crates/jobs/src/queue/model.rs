@@ -129,6 +129,7 @@ impl Model {
                 self.pause()
             }
             Input::HostShutdown => self.pause(),
+            Input::Add { jobs, reset: false } if jobs.is_empty() => vec![],
             Input::Add { jobs, reset } => self.add(jobs, reset),
             Input::Remove { ids } => self.remove(&ids),
             Input::Clear if self.jobs.is_empty() => vec![],

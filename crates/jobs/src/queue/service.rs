@@ -165,9 +165,6 @@ impl Queue {
         if !(1..=MAX_COPIES).contains(&copies) {
             return Err(ApiError::argument(format!("Invalid value for argument [copies]: {copies}, expected 1 to {MAX_COPIES}")));
         }
-        if filenames.is_empty() {
-            return Err(ApiError::argument("No data for argument: filenames"));
-        }
         if filenames.len().saturating_mul(copies as usize) > MAX_QUEUED_JOBS {
             return Err(too_long());
         }

@@ -165,6 +165,13 @@ fn stories() {
 }
 
 #[test]
+fn adding_nothing_is_told_to_nobody() {
+    let mut queue = model(AUTOMATIC, &["a"]);
+    assert_eq!(queue.step(add(&[])), vec![]);
+    assert_eq!(told(&queue.step(Input::Add { jobs: vec![], reset: true })), [JobsAdded], "but the queue is empty then");
+}
+
+#[test]
 fn jumping_moves_to_the_front() {
     let mut queue = model(PLAIN, &["a", "b", "c"]);
     assert_eq!(told(&queue.step(Input::Jump { id: "c".into() })), [StateChanged]);
