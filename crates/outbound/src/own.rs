@@ -2,6 +2,9 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 
+/// Interfaces with a shorter prefix stand for no local network, but for whatever is behind a tunnel.
+const SHORTEST_PREFIX: u8 = 8;
+
 /// True when `address` belongs to this machine. Asks the kernel, which answers at once and sends nothing.
 #[must_use]
 pub fn is_own(address: IpAddr) -> bool {
@@ -31,6 +34,39 @@ pub fn addresses() -> Vec<IpAddr> {
     interfaces.iter().filter(|interface| !interface.is_loopback() && !interface.is_link_local()).map(if_addrs::Interface::ip).collect()
 }
 
+/// A network in which this machine has an address: [`networks`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Network {
+    address: Ipv4Addr,
+    prefix: u8,
+}
+
+impl Network {
+    /// The network of `address` in which the first `prefix` bits are equal.
+    #[must_use]
+    pub fn of(address: Ipv4Addr, prefix: u8) -> Self {
+        Self { address, prefix }
+    }
+
+    /// True for addresses in it.
+    #[must_use]
+    pub fn contains(self, address: Ipv4Addr) -> bool {
+        let differing = self.address.to_bits() ^ address.to_bits();
+        differing.leading_zeros() >= u32::from(self.prefix)
+    }
+}
+
+/// The networks of this machine's interfaces, IPv4 only.
+#[must_use]
+pub fn networks() -> Vec<Network> {
+    let network = |interface: if_addrs::Interface| match interface.addr {
+        if_addrs::IfAddr::V4(v4) => Some(Network::of(v4.ip, v4.prefixlen)),
+        if_addrs::IfAddr::V6(_) => None,
+    };
+    let networks = if_addrs::get_if_addrs().unwrap_or_default().into_iter().filter_map(network);
+    networks.filter(|network| network.prefix >= SHORTEST_PREFIX).collect()
+}
+
 fn source_to(from: SocketAddr, to: SocketAddr) -> Option<IpAddr> {
     let socket = UdpSocket::bind(from).ok()?;
     // Connecting a datagram socket only chooses a route.
@@ -41,6 +77,17 @@ fn source_to(from: SocketAddr, to: SocketAddr) -> Option<IpAddr> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn networks_hold_what_shares_their_prefix() {
+        let network = |prefix| Network::of(Ipv4Addr::new(100, 64, 3, 7), prefix);
+        let cases =
+            [(24, [100, 64, 3, 255], true), (24, [100, 64, 2, 255], false), (10, [100, 127, 0, 1], true), (10, [100, 128, 0, 1], false)];
+        for (prefix, address, is_inside) in cases.into_iter().chain([(32, [100, 64, 3, 7], true), (32, [100, 64, 3, 6], false)]) {
+            assert_eq!(network(prefix).contains(address.into()), is_inside, "{address:?}/{prefix}");
+        }
+        assert!(networks().iter().all(|network| network.prefix >= SHORTEST_PREFIX));
+    }
 
     #[test]
     fn loopback_is_own_and_addresses_for_documentation_are_not() {

@@ -5,7 +5,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use std::time::Duration;
 
 use outbound::chance::below;
-use outbound::own;
+use outbound::own::{self, Network};
 use socket2::{Domain, Protocol, Socket, Type};
 use tokio::net::UdpSocket;
 use tokio::time::{Instant, sleep_until};
@@ -48,6 +48,8 @@ pub(super) struct Responder {
     fixed: Option<Vec<Ipv4Addr>>,
     /// Where we are.
     interfaces: Vec<Ipv4Addr>,
+    /// Who sits beside us, whatever numbers that network has: public ones in universities, 100.64.0.0/10 of providers.
+    networks: Vec<Network>,
     socket: UdpSocket,
 }
 
@@ -67,7 +69,15 @@ impl Responder {
         socket.set_multicast_all_v4(false)?;
         // Two hops, as section 1.1.2 recommends.
         socket.set_multicast_ttl_v4(2)?;
-        Ok(Self { device, port, description, fixed, interfaces: Vec::new(), socket: UdpSocket::from_std(socket.into())? })
+        Ok(Self {
+            device,
+            port,
+            description,
+            fixed,
+            interfaces: Vec::new(),
+            networks: Vec::new(),
+            socket: UdpSocket::from_std(socket.into())?,
+        })
     }
 
     /// Answers until `stop`, then says goodbye.
@@ -83,7 +93,7 @@ impl Responder {
             tokio::select! {
                 received = self.socket.recv_from(&mut datagram) => match received {
                     Ok((size, from)) => {
-                        let search = ssdp::search(&datagram[..size]).filter(|search| is_near(from.ip()) && self.device.matches(&search.target));
+                        let search = ssdp::search(&datagram[..size]).filter(|search| is_near(from.ip(), &self.networks) && self.device.matches(&search.target));
                         if let Some(search) = search && waiting.len() < MAX_WAITING {
                             let delay = below(search.delay);
                             waiting.push(Waiting { due: Instant::now() + delay, to: from, target: search.target });
@@ -134,6 +144,7 @@ impl Responder {
 
     /// Follows the addresses of this machine; gives those that are new.
     fn join_new(&mut self) -> Vec<Ipv4Addr> {
+        self.networks = own::networks();
         let now = self.fixed.clone().unwrap_or_else(|| own::addresses().into_iter().filter_map(as_v4).collect());
         let new: Vec<Ipv4Addr> = now.iter().filter(|address| !self.interfaces.contains(address)).copied().collect();
         let mut joined = Vec::new();
@@ -172,8 +183,9 @@ impl Responder {
 }
 
 /// Who asks from the local network. Answers are longer than questions and go where a datagram says that it came from.
-fn is_near(address: IpAddr) -> bool {
-    as_v4(address).is_some_and(|address| address.is_private() || address.is_link_local() || address.is_loopback())
+fn is_near(address: IpAddr, networks: &[Network]) -> bool {
+    let is_beside_us = |address| networks.iter().any(|network| network.contains(address));
+    as_v4(address).is_some_and(|address| address.is_private() || address.is_link_local() || address.is_loopback() || is_beside_us(address))
 }
 
 pub(super) fn as_v4(address: IpAddr) -> Option<Ipv4Addr> {
@@ -185,4 +197,20 @@ pub(super) fn as_v4(address: IpAddr) -> Option<Ipv4Addr> {
 
 fn pause() -> Duration {
     ANNOUNCE.start + below(ANNOUNCE.end - ANNOUNCE.start)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neighbours_are_answered_whatever_numbers_their_network_has() {
+        let near = |address: &str, networks: &[Network]| is_near(address.parse().unwrap(), networks);
+        for address in ["192.168.1.2", "10.0.0.1", "169.254.3.4", "127.0.0.1"] {
+            assert!(near(address, &[]), "{address}");
+        }
+        let campus = Network::of(Ipv4Addr::new(100, 64, 3, 7), 16);
+        assert!(near("100.64.200.1", &[campus]) && !near("100.64.200.1", &[]));
+        assert!(!near("100.65.0.1", &[campus]) && !near("203.0.113.1", &[campus]) && !near("fe80::1", &[campus]));
+    }
 }
