@@ -42,6 +42,11 @@ impl Address {
         })
     }
 
+    /// True when only programs on this machine can open it.
+    pub(super) fn is_at_loopback(&self) -> bool {
+        self.host.eq_ignore_ascii_case("localhost") || self.host.parse().is_ok_and(|host: IpAddr| host.is_loopback())
+    }
+
     /// The same address at loopback, when something listens there on all interfaces.
     pub(super) fn at_loopback(&self, listening: Listening) -> Option<String> {
         let host: IpAddr = match listening {

@@ -46,7 +46,7 @@ impl Webcams {
             .op("server.webcams.test")
             .post("/server/webcams/test")
             .access(Access::Control)
-            .doc("Where the addresses of a webcam lead, seen from this machine, and whether a snapshot comes within a second.")
-            .handle(self, |webcams, _, which: Which| async move { webcams.test(&which).await });
+            .doc("The complete addresses of a webcam, and whether a snapshot comes within a second.")
+            .handle(self, |webcams, call, which: Which| async move { webcams.test(&which, call.peer.map(|peer| peer.address)).await });
     }
 }

@@ -1,6 +1,6 @@
 //! The test of a webcam: where its addresses lead, and whether a picture comes.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use outbound::{Client, Reach, Request, own};
@@ -24,18 +24,27 @@ pub(super) struct WebcamTest {
     name: String,
     /// True when a picture came.
     snapshot_reachable: bool,
-    /// Where snapshots come from, seen from this machine; empty when there are none.
+    /// The complete address of snapshots, for the caller; empty when there are none.
     snapshot_url: String,
-    /// Where the stream comes from, seen from this machine.
+    /// The complete address of the stream, for the caller.
     stream_url: String,
 }
 
-/// Resolves both addresses and fetches a snapshot. Paths lead where they lead for the relay.
-pub(super) async fn test(client: &Client, places: &Places, webcam: &Webcam) -> WebcamTest {
-    let [snapshot, stream] = [&webcam.snapshot_url, &webcam.stream_url].map(|address| resolve(places.complete(address)));
-    let (snapshot_url, stream_url) = tokio::join!(snapshot, stream);
-    let snapshot_reachable = is_reachable(client, &snapshot_url).await;
+/// Completes both addresses for a caller at `peer`, and fetches a snapshot. We fetch it from where it is for this machine, as the relay does;
+/// nobody else could open an address at loopback.
+pub(super) async fn test(client: &Client, places: &Places, webcam: &Webcam, peer: Option<IpAddr>) -> WebcamTest {
+    let machine = machine_for(peer);
+    let [snapshot_url, stream_url] = [&webcam.snapshot_url, &webcam.stream_url].map(|address| places.complete_for_others(address, machine));
+    let snapshot_reachable = is_reachable(client, &resolve(places.complete(&webcam.snapshot_url)).await).await;
     WebcamTest { name: webcam.name.clone(), snapshot_reachable, snapshot_url, stream_url }
+}
+
+/// The address of this machine that the caller sees; its first one for callers on this machine, also for a proxy.
+fn machine_for(peer: Option<IpAddr>) -> IpAddr {
+    let distant = peer.map(|peer| peer.to_canonical()).filter(|peer| !peer.is_loopback());
+    let seen = distant.and_then(|peer| own::address_towards(SocketAddr::new(peer, 80)));
+    let first = || own::addresses().into_iter().min_by_key(IpAddr::is_ipv6);
+    seen.or_else(first).unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST))
 }
 
 async fn is_reachable(client: &Client, url: &str) -> bool {

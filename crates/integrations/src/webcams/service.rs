@@ -1,6 +1,7 @@
 //! The handle: all webcams, in memory and in the clients' database.
 
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -111,9 +112,9 @@ impl Webcams {
         Ok(removed)
     }
 
-    pub(super) async fn test(&self, which: &Which) -> Result<WebcamTest, ApiError> {
+    pub(super) async fn test(&self, which: &Which, peer: Option<IpAddr>) -> Result<WebcamTest, ApiError> {
         let webcam = self.get(which)?;
-        Ok(probe::test(&self.client, &self.relay.places, &webcam).await)
+        Ok(probe::test(&self.client, &self.relay.places, &webcam, peer).await)
     }
 
     /// The addresses of stream and single pictures.

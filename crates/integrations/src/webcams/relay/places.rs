@@ -1,5 +1,8 @@
 //! Where the address of a webcam leads for a relay that runs on the same machine.
 
+use std::net::IpAddr;
+
+use crate::webcams::address::Address;
 use crate::webcams::rules::is_scheme;
 
 /// What paths on this machine stand for.
@@ -22,6 +25,18 @@ impl Places {
         let streamer = streamer(path).and_then(|(number, rest)| Some((self.streamers.get(number)?, rest)));
         let (place, rest) = streamer.unwrap_or((&self.base, path));
         format!("{}/{rest}", place.trim_end_matches('/'))
+    }
+
+    /// The complete address for a client that sees this machine at `machine`. A path that leads to loopback is joined to the machine itself, as
+    /// front ends do: the web server there has it.
+    pub(in crate::webcams) fn complete_for_others(&self, address: &str, machine: IpAddr) -> String {
+        let complete = self.complete(address);
+        let is_path = scheme(address.trim()).is_none();
+        if !(is_path && Address::parse(&complete).is_some_and(|address| address.is_at_loopback())) {
+            return complete;
+        }
+        let machine = if machine.is_ipv6() { format!("[{machine}]") } else { machine.to_string() };
+        format!("http://{machine}/{}", address.trim().trim_start_matches('/'))
     }
 
     /// The complete address; `None` for what is not fetched by HTTP.
@@ -49,6 +64,23 @@ fn streamer(path: &str) -> Option<(usize, &str)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn clients_are_told_addresses_that_they_can_open() {
+        let streamers = vec!["http://127.0.0.1:8080".into(), "http://192.0.2.7:8080".into()];
+        let places = Places { streamers, base: "http://localhost".into() };
+        for (address, expected) in [
+            ("/webcam/?action=stream", "http://192.0.2.1/webcam/?action=stream"),
+            ("webcam2/?action=stream", "http://192.0.2.7:8080/?action=stream"),
+            (" cam ", "http://192.0.2.1/cam"),
+            ("http://127.0.0.1:8080/x", "http://127.0.0.1:8080/x"),
+            ("rtsp://cam/1", "rtsp://cam/1"),
+            ("", ""),
+        ] {
+            assert_eq!(places.complete_for_others(address, "192.0.2.1".parse().unwrap()), expected, "{address}");
+        }
+        assert_eq!(places.complete_for_others("/webcam/", "2001:db8::1".parse().unwrap()), "http://[2001:db8::1]/webcam/");
+    }
 
     #[test]
     fn paths_lead_to_streamers() {
