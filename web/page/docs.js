@@ -30,7 +30,8 @@ function routesOf(openapi) {
   const routes = new Map();
   for (const [path, verbs] of Object.entries(openapi.paths)) {
     for (const [verb, entry] of Object.entries(verbs)) {
-      const method = entry.operationId?.slice(entry.operationId.indexOf(':') + 1);
+      // The id is verb and method, and a number when the method has several routes for the verb.
+      const method = entry.operationId?.split(':')[1];
       const key = method ?? `${verb.toUpperCase()} ${path}`;
       if (!routes.has(key)) routes.set(key, []);
       routes.get(key).push({ verb: verb.toUpperCase(), path, entry });

@@ -17,6 +17,7 @@ mod bridge;
 mod buttons;
 mod cameras;
 mod client_library;
+mod contract;
 mod crash;
 mod database;
 mod directory;
