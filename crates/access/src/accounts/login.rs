@@ -63,7 +63,7 @@ impl Accounts {
         if let (Transport::Socket, Some(connection)) = (call.transport, &call.connection) {
             connection.set_identity(Identity::User(user.clone()));
         }
-        tracing::info!(user = %user.name, address = ?call.peer.map(|peer| peer.address), "logged in");
+        tracing::info!(user = %user.name, address = call.peer.map(|peer| tracing::field::display(peer.address)), "logged in");
         Ok(LoggedIn::new(user, tokens))
     }
 
@@ -82,7 +82,7 @@ impl Accounts {
             Ok(_) => address.into_iter().for_each(|address| self.lockout.lock().succeeded(address)),
             Err(error) => {
                 if error.kind == ErrorKind::Unauthorized {
-                    tracing::warn!(?address, "a login failed");
+                    tracing::warn!(address = address.map(tracing::field::display), "a login failed");
                 }
                 tokio::time::sleep_until(began + FAILURE_TIME).await;
             }
