@@ -120,7 +120,7 @@ async fn a_strip_is_lit_changed_and_darkened() {
     let off = http.post("/machine/wled/strip?strip=desk&action=toggle").await.result();
     assert_eq!((off, controller.sent()), (status("off", 4, 9, 8, 0), vec![r#"{"on":false}"#.to_owned()]));
     let control = http.post("/machine/led/strip?strip=desk&action=control&speed=3").await.result();
-    assert_eq!((control, controller.sent()), (status("off", 4, 9, 8, 0), vec![]), "nothing while off");
+    assert_eq!((control, controller.sent()), (status("off", 4, 9, 8, 3), vec![]), "kept, not sent");
     let on = http.post("/machine/led/on?desk&none").await.result();
     assert_eq!((&on["desk"], &on["none"]), (&status("on", -1, 255, -1, -1)["desk"], &json!({"error": "strip_not_found"})));
     assert_eq!(controller.sent(), [colours]);
@@ -188,6 +188,9 @@ async fn a_strip_that_is_plugged_in_later_gets_its_initial_state() {
     let server = TestServer::builder().without_printer().config(&section("late", port, "initial_preset: 1")).start().await;
     let look = || async { server.http().get("/machine/led/strip?strip=late").await.result()["late"]["error"].take() };
     wait::until("the strip cannot be reached", look, Value::is_string).await;
+    // What sends nothing neither mends it nor ends the attempts.
+    let kept = server.http().post("/machine/led/strip?strip=late&action=control&brightness=3").await.result();
+    assert!(kept["late"]["error"].is_string() && kept["late"]["brightness"] == 3, "{kept}");
     let controller = Controller::start_at(port).await;
     lit(&server, "late").await;
     assert_eq!(controller.sent(), [r#"{"v":true}"#, r#"{"on":true,"ps":1}"#]);
@@ -210,6 +213,8 @@ async fn macros_change_strips_under_both_names() {
         ("set_led STRIP=none", None),
         ("set_led STRIP=desk GREEN=1 TRANSMIT=0", None),
         ("set_led STRIP=desk WHITE=1", Some(r#""i":[0,2,[0,0,0,255]]"#)),
+        ("set_led_state STRIP=desk STATE=on PRESET=4", Some(r#"{"on":true,"ps":4}"#)),
+        ("set_led STRIP=desk RED=1 INDEX=2", Some(r#""bri":255"#)),
     ] {
         ws.ok("printer.gcode.script", json!({"script": format!("CALL_REMOTE METHOD={call}")})).await;
         if let Some(expected) = expected {
@@ -220,4 +225,6 @@ async fn macros_change_strips_under_both_names() {
             controller.sent();
         }
     }
+    let shown = lit(&server, "desk").await;
+    assert_eq!((&shown["preset"], &shown["brightness"]), (&json!(-1), &json!(255)), "the colour has ended the preset");
 }

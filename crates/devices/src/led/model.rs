@@ -89,13 +89,13 @@ impl Levels {
 /// Something that a client or a macro wants of a strip.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
-    /// Switch it, with levels that count when it is lit afterwards.
+    /// Switch it, with levels that count afterwards.
     Switch {
         /// What to do.
         action: Action,
         /// Instead of the initial one.
         preset: Option<i32>,
-        /// At once.
+        /// At once; those of a strip that is off are only kept.
         levels: Levels,
     },
     /// Colour all LEDs, or one.
@@ -198,7 +198,7 @@ impl Model {
             return Command { on: Some(true), ps: self.preset, ..Command::default() };
         }
         (self.brightness, self.has_unsent) = (Some(FULL), false);
-        self.all_alike(self.initial_color)
+        self.all_alike(FULL, self.initial_color)
     }
 
     fn darken(&mut self) -> Command {
@@ -206,20 +206,18 @@ impl Model {
         Command { on: Some(false), ..Command::default() }
     }
 
+    /// Levels of a strip that is off are known, but not sent: a controller lights up with any brightness, and that is not asked for.
     fn control(&mut self, levels: &Levels) -> Option<Command> {
-        if !self.is_on {
-            return None;
-        }
         let shown = match self.preset {
             Some(_) => *levels,
             None => Levels { brightness: levels.brightness, ..Levels::default() },
         };
-        if shown.is_empty() {
-            return None;
-        }
         self.brightness = shown.brightness.or(self.brightness);
         self.intensity = shown.intensity.or(self.intensity);
         self.speed = shown.speed.or(self.speed);
+        if !self.is_on || shown.is_empty() {
+            return None;
+        }
         let segment = Segment { bri: shown.brightness, ix: shown.intensity, sx: shown.speed, i: None };
         Some(Command { tt: Some(0), bri: shown.brightness, seg: self.preset.map(|_| segment), ..Command::default() })
     }
@@ -238,13 +236,13 @@ impl Model {
             self.has_unsent = true;
             return Vec::new();
         }
+        // A colour ends the preset, and is sent with a brightness: that one is known from here on.
+        self.preset = None;
+        let brightness = *self.brightness.get_or_insert(FULL);
         let command = match place {
-            None => {
-                self.preset = None;
-                self.all_alike(color)
-            }
-            Some(_) if self.has_unsent => Command::pixels(self.level(), self.pixels.iter().map(|pixel| json!(pixel)).collect()),
-            Some(place) => Command::pixels(self.level(), vec![json!(place), json!(color)]),
+            None => self.all_alike(brightness, color),
+            Some(_) if self.has_unsent => Command::pixels(brightness, self.pixels.iter().map(|pixel| json!(pixel)).collect()),
+            Some(place) => Command::pixels(brightness, vec![json!(place), json!(color)]),
         };
         self.has_unsent = false;
         // A controller that is off lights up with the first one and takes the pixels from the second one only.
@@ -253,12 +251,8 @@ impl Model {
         vec![command; times]
     }
 
-    fn all_alike(&self, color: [u8; 4]) -> Command {
-        Command::pixels(self.level(), vec![json!(0), json!(self.pixels.len()), json!(color)])
-    }
-
-    fn level(&self) -> u8 {
-        self.brightness.unwrap_or(FULL)
+    fn all_alike(&self, brightness: u8, color: [u8; 4]) -> Command {
+        Command::pixels(brightness, vec![json!(0), json!(self.pixels.len()), json!(color)])
     }
 }
 
@@ -307,6 +301,7 @@ mod tests {
         let control = Change::Switch { action: Action::Control, preset: None, levels };
         let mut strip = model("");
         assert!(sent(&mut strip, &control).is_empty(), "nothing while off");
+        assert_eq!(shown(&strip), (LedState::Off, -1, 9, -1, -1), "but it is known");
         strip.apply(&Change::switch(Action::On));
         assert_eq!(sent(&mut strip, &control), [r#"{"tt":0,"bri":9}"#]);
         assert_eq!(shown(&strip), (LedState::On, -1, 9, -1, -1));
@@ -316,7 +311,29 @@ mod tests {
         assert_eq!(sent(&mut strip, &speed), [r#"{"tt":0,"seg":{"sx":7}}"#]);
         assert_eq!(shown(&strip), (LedState::On, 1, 9, 8, 7));
         let off = Change::Switch { action: Action::Off, preset: None, levels };
-        assert_eq!(sent(&mut strip, &off), [r#"{"on":false}"#], "levels count only when it is lit");
+        assert_eq!(sent(&mut strip, &off), [r#"{"on":false}"#], "levels are sent only when it is lit");
+        assert_eq!(shown(&strip), (LedState::Off, 1, 9, 8, 0));
+        strip.apply(&Change::switch(Action::On));
+        assert_eq!(shown(&strip), (LedState::On, -1, 255, -1, -1), "switching it on resets what is not given with it");
+    }
+
+    #[test]
+    fn a_colour_ends_the_preset_and_makes_the_brightness_known() {
+        let control = |levels| Change::Switch { action: Action::Control, preset: None, levels };
+        let speed = control(Levels { speed: Some(9), ..Levels::default() });
+        for index in [None, Some(1)] {
+            let color = Change::Color { color: [1, 2, 3, 4], index, transmit: true };
+            let mut strip = model("");
+            strip.apply(&on(Some(4), Levels::default()));
+            let held = Change::Color { color: [0; 4], index, transmit: false };
+            assert!(sent(&mut strip, &held).is_empty() && strip.preset == Some(4), "what is kept back ends nothing");
+            assert!(sent(&mut strip, &color)[0].contains(r#""bri":255"#));
+            assert_eq!(shown(&strip), (LedState::On, -1, 255, -1, -1), "{index:?}");
+            assert!(sent(&mut strip, &speed).is_empty(), "no speed without a preset");
+            strip.apply(&Change::switch(Action::Off));
+            strip.apply(&control(Levels { brightness: Some(33), ..Levels::default() }));
+            assert!(sent(&mut strip, &color)[0].contains(r#""bri":33"#), "{index:?}");
+        }
     }
 
     #[test]

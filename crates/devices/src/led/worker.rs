@@ -94,24 +94,26 @@ impl Strip {
 /// Works until `stop`.
 pub(super) async fn run(strip: Arc<Strip>, stop: StopToken) {
     let mut inbox = strip.inbox.lock().await;
-    let mut worker = Worker { link: Link::new(&strip.options, &strip.client), model: Model::new(&strip.options), strip: &strip };
+    let mut worker = Worker {
+        link: Link::new(&strip.options, &strip.client),
+        model: Model::new(&strip.options),
+        strip: &strip,
+        greets_at: Some(Instant::now()),
+    };
     let work = async {
-        let (mut greets_at, mut pause) = (Some(Instant::now()), FIRST_PAUSE);
+        let mut pause = FIRST_PAUSE;
         loop {
+            let greets_at = worker.greets_at;
             tokio::select! {
                 message = inbox.recv() => {
                     let Some(Message { change, reply }) = message else { return };
                     let outcome = worker.carry_out(&change).await;
-                    if outcome.is_ok() {
-                        // It is there and shows what somebody wants: the initial state is past.
-                        greets_at = None;
-                    }
                     if let Some(reply) = reply {
                         let _ = reply.send(outcome);
                     }
                 }
                 () = sleep_until(greets_at.unwrap_or_else(Instant::now)), if greets_at.is_some() => {
-                    greets_at = if worker.greet().await { None } else { Some(Instant::now() + pause) };
+                    worker.greet(pause).await;
                     pause = (pause * 2).min(LONGEST_PAUSE);
                 }
             }
@@ -127,26 +129,37 @@ struct Worker<'s> {
     strip: &'s Arc<Strip>,
     link: Link,
     model: Model,
+    /// When the initial state is tried, as long as nothing has reached the strip.
+    greets_at: Option<Instant>,
 }
 
 impl Worker<'_> {
-    /// Says hello and sets the initial state; false when that has to be tried again.
-    async fn greet(&mut self) -> bool {
+    /// Says hello and sets the initial state, or does so again after a pause.
+    async fn greet(&mut self, pause: Duration) {
         let outcome = match self.link.send(&Command::greeting()).await {
             Ok(()) => self.carry_out(&Change::switch(Action::On)).await.map(drop),
             Err(error) => Err(self.failed(&error)),
         };
-        outcome.is_ok()
+        if outcome.is_err() {
+            self.greets_at = Some(Instant::now() + pause);
+        }
     }
 
     async fn carry_out(&mut self, change: &Change) -> Result<LedStatus, ApiError> {
         let mut next = self.model.clone();
-        for command in next.apply(change) {
-            if let Err(error) = self.link.send(&command).await {
+        let commands = next.apply(change);
+        for command in &commands {
+            if let Err(error) = self.link.send(command).await {
                 return Err(self.failed(&error));
             }
         }
         self.model = next;
+        if commands.is_empty() {
+            // Nothing was learned about the strip: what was wrong with it still is.
+            return Ok(self.strip.show(&self.model, self.strip.status().error));
+        }
+        // It is there and shows what somebody wants: the initial state is past.
+        self.greets_at = None;
         Ok(self.strip.show(&self.model, None))
     }
 
