@@ -29,7 +29,7 @@ impl Link {
         match (options.r#type, &options.serial) {
             (LedKind::Serial, Some(path)) => Self::Serial(Serial::new(path.clone(), options.baud)),
             // Its own lane: one that hangs must not keep others waiting.
-            _ => Self::Http { client: client.lane(1), url: options.url(), timeout: options.timeout },
+            _ => Self::Http { client: client.lane(1), url: options.url().unwrap_or_default(), timeout: options.timeout },
         }
     }
 

@@ -1,10 +1,14 @@
 //! `[led name]`.
 
+use std::net::Ipv6Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use config::Reader;
-use outbound::Request;
+use config::{Context, OptionValue, Reader};
+use outbound::parse_url;
+
+/// What an address of a strip is.
+const ADDRESS: &str = "expected a name or an address, also with port (`desk.local:8080`) or with `http://` or `https://` before it";
 
 /// LED strips of one configuration.
 pub const MAX_STRIPS: usize = 32;
@@ -37,11 +41,11 @@ config::options! {
     pub struct LedOptions: "led <name>" | "wled <name>" {
         /// How it is reached: `http` or `serial`.
         r#type: LedKind = LedKind::Http,
-        /// Name or address in the network; required with `http`.
+        /// Name or address in the network, also with port (`desk.local:8080`, `[fe80::1]:80`) or with `http://` or `https://` before it; required with `http`.
         address: Option<String> = None,
-        /// Its port. Unset: 80, with `https` 443.
+        /// Its port, unless the address has one. Unset: 80, with `https` 443.
         port: Option<u16> { min 1 } = None,
-        /// `http` or `https`.
+        /// `http` or `https`, unless the address begins with one.
         protocol: LedProtocol = LedProtocol::Http,
         /// Seconds for one exchange with `http`; there are up to three attempts.
         timeout: Duration { above 0, max 30 } = 2.0,
@@ -90,22 +94,35 @@ impl LedOptions {
     fn fault(&self) -> Option<(&'static str, String)> {
         match self.r#type {
             LedKind::Http if self.address.is_none() => Some(("address", "expected the name or address of the strip".to_owned())),
-            LedKind::Http => Request::get(&self.url()).err().map(|error| ("address", error.to_string())),
+            LedKind::Http => self.url().err().map(|error| ("address", error)),
             LedKind::Serial if self.serial.is_none() => Some(("serial", "expected the device file of the serial line".to_owned())),
             LedKind::Serial => None,
         }
     }
 
-    /// Where commands go with `http`.
-    pub(super) fn url(&self) -> String {
+    /// Where commands go with `http`. People copy addresses out of their browsers: what such a one says itself counts.
+    ///
+    /// # Errors
+    /// A sentence for people.
+    pub(super) fn url(&self) -> Result<String, String> {
         let address = self.address.as_deref().unwrap_or_default().trim();
-        // An address of version 6 needs brackets before a port.
-        let address = if address.contains(':') && !address.starts_with('[') { format!("[{address}]") } else { address.to_owned() };
-        let (scheme, usual) = match self.protocol {
-            LedProtocol::Http => ("http", 80),
-            LedProtocol::Https => ("https", 443),
+        let (protocol, host) = match address.split_once("://") {
+            Some((scheme, rest)) => {
+                (LedProtocol::parse(scheme, &Context::default()).map_err(|_| ADDRESS.to_owned())?, rest.strip_suffix('/').unwrap_or(rest))
+            }
+            None => (self.protocol, address),
         };
-        format!("{scheme}://{address}:{}/json", self.port.unwrap_or(usual))
+        if host.is_empty() || host.contains(['/', '@', '?', '#', '\\', '%']) {
+            return Err(ADDRESS.to_owned());
+        }
+        // An address of version 6 needs brackets before a port.
+        let host = if host.parse::<Ipv6Addr>().is_ok() { format!("[{host}]") } else { host.to_owned() };
+        let mut url = parse_url(&format!("{}://{host}/json", protocol.as_str())).map_err(|error| format!("{ADDRESS}: {error}"))?;
+        let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
+        if !has_port && url.set_port(self.port).is_err() {
+            return Err(ADDRESS.to_owned());
+        }
+        Ok(url.into())
     }
 
     /// Red, green, blue, white.
@@ -134,10 +151,31 @@ mod tests {
             "[led desk]\naddress: desk.local\n[wled back side]\ntype: SERIAL\nserial: /dev/ttyUSB0\nchain_count: 30\ninitial_white: 1\n";
         let (strips, problems) = read(text);
         assert_eq!(problems, [""; 0]);
-        assert_eq!((strips[0].0.as_str(), strips[0].1.url()), ("desk", "http://desk.local:80/json".to_owned()));
+        assert_eq!((strips[0].0.as_str(), strips[0].1.url()), ("desk", Ok("http://desk.local/json".to_owned())));
         assert_eq!((strips[1].0.as_str(), strips[1].1.initial_color()), ("back side", [128, 128, 128, 255]));
-        let (strips, _) = read("[led a]\naddress: fe80::1\nprotocol: https\n");
-        assert_eq!(strips[0].1.url(), "https://[fe80::1]:443/json");
+    }
+
+    #[test]
+    fn addresses_carry_ports_and_schemes() {
+        for (lines, expected) in [
+            ("desk.local", "http://desk.local/json"),
+            ("desk.local\nport: 81", "http://desk.local:81/json"),
+            ("127.0.0.1:7510", "http://127.0.0.1:7510/json"),
+            ("127.0.0.1:7510\nport: 81", "http://127.0.0.1:7510/json"),
+            ("http://127.0.0.1", "http://127.0.0.1/json"),
+            ("http://127.0.0.1:7510/\nprotocol: https", "http://127.0.0.1:7510/json"),
+            ("HTTPS://desk.local\nport: 8443", "https://desk.local:8443/json"),
+            ("fe80::1\nprotocol: https", "https://[fe80::1]/json"),
+            ("[fe80::1]:82", "http://[fe80::1]:82/json"),
+            ("fe80::1\nport: 82", "http://[fe80::1]:82/json"),
+        ] {
+            let (strips, problems) = read(&format!("[led a]\naddress: {lines}\n"));
+            assert!(problems.is_empty() && strips[0].1.url().as_deref() == Ok(expected), "{lines}: {problems:?}");
+        }
+        for bad in ["http://", "ftp://a", "http://http://a", "a/b", "http://a/b", "user@a", "a?b", "a:99999", "[::", "l%41mp", "://a"] {
+            let (strips, problems) = read(&format!("[led a]\naddress: {bad}\n"));
+            assert!(strips.is_empty() && problems[0].contains("expected a name or an address"), "{bad}: {problems:?}");
+        }
     }
 
     #[test]
