@@ -7,8 +7,8 @@ use serde_json::Value;
 
 use super::reading::MAX_PARAMETERS;
 
-/// Measurements by parameter, oldest first.
-pub(super) type Measurements = BTreeMap<String, Vec<f64>>;
+/// Measurements by parameter, oldest first; null means no measurement at that time, as in the temperature store.
+pub(super) type Measurements = BTreeMap<String, Vec<Option<f64>>>;
 
 /// A message that sets some parameters leaves the others as they were, and all lists are continued at each tick: their ends belong together.
 #[derive(Debug)]
@@ -17,7 +17,29 @@ pub(super) struct Series {
     values: SensorValues,
     /// They have changed since the last tick.
     has_changed: bool,
-    kept: BTreeMap<String, VecDeque<f64>>,
+    kept: BTreeMap<String, Kept>,
+}
+
+/// The list of a parameter.
+#[derive(Debug, Default)]
+struct Kept {
+    numbers: VecDeque<Option<f64>>,
+    /// Ticks at its end that have no number.
+    missing: usize,
+}
+
+impl Kept {
+    fn push(&mut self, number: Option<f64>, size: usize) {
+        self.missing = if number.is_some() { 0 } else { self.missing + 1 };
+        if self.numbers.len() >= size {
+            self.numbers.pop_front();
+        }
+        self.numbers.push_back(number);
+    }
+
+    fn is_known(&self) -> bool {
+        self.missing < self.numbers.len()
+    }
 }
 
 impl Series {
@@ -50,26 +72,24 @@ impl Series {
 
     /// A second is over; true when the numbers have changed in it.
     pub(super) fn tick(&mut self) -> bool {
-        for (name, number) in &self.values {
-            let number = number.as_f64().unwrap_or_default();
-            if let Some(list) = self.kept.get_mut(name) {
-                if list.len() >= self.size {
-                    list.pop_front();
+        if self.values.keys().any(|name| !self.kept.contains_key(name)) {
+            for name in self.values.keys() {
+                if self.kept.len() >= MAX_PARAMETERS {
+                    // Templates that make up names: those that are gone make room.
+                    self.kept.retain(|name, _| self.values.contains_key(name));
                 }
-                list.push_back(number);
-                continue;
+                self.kept.entry(name.clone()).or_default();
             }
-            if self.kept.len() >= MAX_PARAMETERS {
-                // Templates that make up names: those that are gone make room.
-                self.kept.retain(|name, _| self.values.contains_key(name));
-            }
-            self.kept.insert(name.clone(), [number].into());
         }
+        for (name, list) in &mut self.kept {
+            list.push(self.values.get(name).and_then(Value::as_f64), self.size);
+        }
+        self.kept.retain(|_, list| list.is_known());
         std::mem::take(&mut self.has_changed)
     }
 
     pub(super) fn measurements(&self) -> Measurements {
-        self.kept.iter().map(|(name, list)| (name.clone(), list.iter().copied().collect())).collect()
+        self.kept.iter().map(|(name, list)| (name.clone(), list.numbers.iter().copied().collect())).collect()
     }
 
     pub(super) fn number(&self, parameter: &str) -> Option<Value> {
@@ -101,11 +121,35 @@ mod tests {
         series.tick();
         assert_eq!(
             series.measurements(),
-            BTreeMap::from([("a".into(), vec![2.0; 3]), ("b".into(), vec![5.0; 3]), ("c".into(), vec![0.5; 2])])
+            BTreeMap::from([("a".into(), vec![Some(2.0); 3]), ("b".into(), vec![Some(5.0); 3]), ("c".into(), vec![Some(0.5); 2])])
         );
         series.lose();
         assert!(series.tick() && series.values().is_empty());
-        assert_eq!((series.tick(), series.measurements()["c"].len()), (false, 2));
+        assert!(!series.tick(), "still nothing");
+    }
+
+    #[test]
+    fn lists_end_at_the_same_moment_and_gaps_stay_where_they_were() {
+        let mut series = Series::new(4);
+        series.take(numbers(&json!({"energy": 1, "power": 5})));
+        series.tick();
+        series.lose();
+        series.tick();
+        series.take(numbers(&json!({"power": 6})));
+        series.tick();
+        let lists = |energy: &[Option<f64>], power: &[Option<f64>]| {
+            BTreeMap::from([("energy".to_owned(), energy.to_vec()), ("power".to_owned(), power.to_vec())])
+        };
+        assert_eq!(series.measurements(), lists(&[Some(1.0), None, None], &[Some(5.0), None, Some(6.0)]));
+        series.take(numbers(&json!({"energy": 2})));
+        series.tick();
+        series.tick();
+        assert_eq!(series.measurements(), lists(&[None, None, Some(2.0), Some(2.0)], &[None, Some(6.0), Some(6.0), Some(6.0)]));
+        series.lose();
+        for _ in 0..4 {
+            series.tick();
+        }
+        assert_eq!(series.measurements(), BTreeMap::new(), "a list without any number is forgotten");
     }
 
     #[test]
