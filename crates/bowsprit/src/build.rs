@@ -323,6 +323,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
         mqtt.start(&gateway, &supervisor);
     }
     machine.start(&supervisor);
+    crate::log_header::set(&environment.log, &machine, &supervisor);
     instruments.start(&supervisor);
     let link = host.clone();
     supervisor.spawn("firmware host link", move |stop| {

@@ -15,6 +15,7 @@ mod host_paths;
 mod import;
 mod instruments;
 mod jobs;
+mod log_header;
 mod machine_board;
 mod mqtt;
 mod page;

@@ -194,6 +194,11 @@ impl Machine {
         unit::of_process(&self.roots, "self")
     }
 
+    /// Operating system, processor and service, one a line, for the log.
+    pub async fn description(&self) -> String {
+        self.system.description().await
+    }
+
     /// The service of the firmware host.
     fn firmware_unit(&self) -> String {
         self.firmware_unit_by_process().unwrap_or_else(|| DEFAULT_FIRMWARE.to_owned())

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::harness::{Channel, Rpc, TestServer, Unix};
+use crate::harness::{Channel, Rpc, TestServer, Unix, wait};
 
 /// The application names that a rollover answers with.
 async fn rollover_names<C: Channel>(client: &mut Rpc<C>) -> Vec<String> {
@@ -69,6 +69,17 @@ async fn logs_are_served_under_both_names() {
         let reply = server.http().get(&format!("/server/files/{name}.log")).await;
         assert!(reply.status == 200 && reply.text().starts_with(content), "{name}: {} {}", reply.status, reply.text());
     }
+}
+
+#[tokio::test]
+async fn a_log_file_after_another_says_what_wrote_it() {
+    let server = TestServer::builder().without_printer().args(&[]).start().await;
+    let rolled = || async {
+        server.http().post("/server/logs/rollover?application=core").await.result();
+        std::fs::read_to_string(server.path("logs/core.log")).unwrap()
+    };
+    let text = wait::until("a description of the system", rolled, |text| text.contains("System: {")).await;
+    assert!(text.contains("Bowsprit ") && text.contains("Arguments: ") && text.contains("kernel_version"), "{text}");
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ use indexmap::IndexMap;
 use protocol::machine::UnitState;
 use schemars::JsonSchema;
 use serde::Serialize;
+use serde_json::json;
 use tokio::sync::{Mutex, OnceCell};
 use tokio::time::Instant;
 
@@ -110,6 +111,17 @@ impl System {
     /// The service that runs this process, if it is one.
     pub(crate) async fn own_unit(&self) -> Option<String> {
         self.fixed().await.own_unit.clone()
+    }
+
+    /// What cannot change, one subject a line. Without python, whose start is worth its time only when a client asks.
+    pub(crate) async fn description(&self) -> String {
+        let roots = self.roots.clone();
+        let lines = move || {
+            let fixed = read_fixed(&roots);
+            let subjects = [("System", json!(fixed.distribution)), ("Processor", json!(fixed.cpu)), ("Service", json!(fixed.own_unit))];
+            subjects.map(|(subject, value)| format!("{subject}: {value}")).join("\n")
+        };
+        tokio::task::spawn_blocking(lines).await.unwrap_or_default()
     }
 
     async fn fixed(&self) -> &Fixed {
