@@ -156,7 +156,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
     let announcements = Announcements::new(announcement_settings(data, &settings), store.clone(), connections.clone(), client.clone());
     announcements.load().await;
     let machine = {
-        let (lifecycle, warnings) = (environment.lifecycle.clone(), warnings.clone());
+        let lifecycle = environment.lifecycle.clone();
         Machine::new(machine::Parts {
             connections: connections.clone(),
             roots: Roots::default(),
@@ -165,7 +165,7 @@ pub async fn build(environment: &Environment) -> Result<Server, BuildError> {
             host: host.clone(),
             restart: Box::new(move || lifecycle.request_restart()),
             board: Arc::new(MachineBoard(announcements.clone())),
-            warn: Arc::new(move |warning| warnings.add(warning)),
+            warn: notice(&warnings),
         })
     };
     let administration = Administration::new(

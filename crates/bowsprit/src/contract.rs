@@ -58,7 +58,7 @@ pub fn operations_of(data: &DataFolder, settings: &Settings) -> Result<Operation
         host: host.clone(),
         restart: Box::new(|| {}),
         board: Arc::new(MachineBoard(announcements.clone())),
-        warn: Arc::new(|_| {}),
+        warn: Arc::new(|_, _| {}),
     });
     let namespaces = Namespaces::new(store.clone());
     let accounts = build::open_accounts(settings, &store, &connections);

@@ -20,7 +20,7 @@ struct SystemInfoAnswer {
 
 #[derive(Deserialize, JsonSchema)]
 struct ServiceParams {
-    /// Name of the service, with or without `.service`.
+    /// Name of the service, with or without `.service`; `core` and `firmware` are this server and the firmware host.
     service: String,
 }
 
@@ -90,7 +90,10 @@ impl Machine {
             .get("/machine/system_info")
             .access(Access::View)
             .doc("What the host machine is: processor, operating system, network, services.")
-            .handle(self, |machine, _, (): ()| async move { Ok(SystemInfoAnswer { system_info: machine.system_info().await }) });
+            .handle(
+                self,
+                |machine, call, (): ()| async move { Ok(SystemInfoAnswer { system_info: machine.system_info(call.form).await }) },
+            );
         registry
             .op("machine.proc_stats")
             .get("/machine/proc_stats")

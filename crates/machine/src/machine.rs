@@ -8,6 +8,7 @@ use fwhost::FwHost;
 use parking_lot::Mutex;
 use protocol::ApiError;
 use protocol::error::ApiResult;
+use protocol::vocabulary::Form;
 use rpc::{Call, Connections};
 use runtime::{Supervisor, TaskTracker};
 use serde_json::Value;
@@ -18,15 +19,18 @@ use crate::services::{Action, MachineOptions, PowerAction, Services};
 use crate::statistics::Statistics;
 use crate::sudo::need::Need;
 use crate::sudo::{Password, Sudo, SudoInfo, SudoResponses, user_name};
-use crate::system::{System, SystemInfo, unit};
+use crate::system::{DEFAULT_CORE, InstanceIds, System, SystemInfo, unit};
 use crate::{AlertBoard, Roots};
 
-/// Where warnings for the owner go.
-pub type Warn = Arc<dyn Fn(String) + Send + Sync>;
+/// Shows the owner a warning, by its id, in place of the one before; none takes it away.
+pub type Warn = Arc<dyn Fn(&str, Option<String>) + Send + Sync>;
 
 /// Methods that macros of the firmware may call.
 const SHUTDOWN_MACRO: &str = "shutdown_machine";
 const REBOOT_MACRO: &str = "reboot_machine";
+
+/// Id of the warning that the password of the configuration is wrong.
+const SUDO_PASSWORD: &str = "sudo_password";
 
 /// What sudo is wanted for where services cannot be managed without it.
 const SUDO_FOR_SERVICES: &str = "The server needs it to start and stop services and to switch the machine off.";
@@ -86,10 +90,7 @@ impl Machine {
         let statistics = Arc::new(Statistics::new(connections.clone(), roots.clone()));
         let need = Arc::new(Need::new(connections.clone(), board));
         let sudo_password = options.sudo_password.take().map(|password| Zeroizing::new(password.expose().to_owned()).into());
-        let (services, warning) = Services::new(options, &data, roots.clone(), connections, &sudo, restart);
-        if let Some(warning) = warning {
-            warn(warning);
-        }
+        let services = Services::new(options, &data, roots.clone(), connections, &sudo, restart, warn.clone());
         let system = System::new(roots.clone());
         let (services, sudo_password) = (Arc::new(services), Mutex::new(sudo_password));
         Arc::new(Self { statistics, services, sudo, sudo_password, need, peripherals, roots, system, host, warn })
@@ -117,7 +118,7 @@ impl Machine {
         if let Some(password) = password
             && let Some(fault) = self.sudo.begin_with(&turn, password).await
         {
-            (self.warn)(fault);
+            (self.warn)(SUDO_PASSWORD, Some(fault));
         }
         if self.services.needs_sudo() && !self.sudo.works().await {
             self.need.ask(turn, SUDO_FOR_SERVICES).await;
@@ -125,7 +126,7 @@ impl Machine {
             self.need.met(&turn).await;
             drop(turn);
         }
-        self.services.missing_rights().await.into_iter().for_each(|sentence| (self.warn)(sentence));
+        self.services.missing_rights().await.into_iter().for_each(|sentence| (self.warn)(&sentence.clone(), Some(sentence)));
     }
 
     /// Who we are, what sudo is needed for and, when asked, whether it works.
@@ -163,9 +164,11 @@ impl Machine {
         }
     }
 
-    pub(crate) async fn system_info(&self) -> SystemInfo {
-        let (services, virtualization) = tokio::join!(self.services.known(), self.services.virtualization());
-        self.system.info(services, virtualization, self.firmware_unit()).await
+    pub(crate) async fn system_info(&self, form: Form) -> SystemInfo {
+        let (services, virtualization) = tokio::join!(self.services.known(form), self.services.virtualization());
+        let core = self.system.own_unit().await.unwrap_or_else(|| DEFAULT_CORE.to_owned());
+        let [core, firmware] = [core, self.firmware_unit()].map(|unit| self.services.shown(&unit, form));
+        self.system.info(services, virtualization, InstanceIds::new(core, firmware)).await
     }
 
     /// Starts, stops or restarts a service.

@@ -85,6 +85,9 @@ pub const APP_CORE: Pair = pair("core", "moonraker");
 /// The firmware, as an application.
 pub const APP_FIRMWARE: Pair = pair("firmware", "klipper");
 
+/// Services of the machine with two forms, each with its numbered instances (`klipper-2`).
+pub const SERVICES: &[Pair] = &[APP_CORE, APP_FIRMWARE];
+
 /// Source of users whose passwords a directory server checks; [`APP_CORE`] names the other one.
 pub const SOURCE_LDAP: &str = "ldap";
 
@@ -149,6 +152,10 @@ pub struct Place {
 pub const VALUES: &[Place] = &[
     Place { place: "`source` of users and logins, `default_source`, `available_sources`", pairs: &[APP_CORE] },
     Place { place: "`application`, `rolled_over` and `failed` of log rollover", pairs: &[APP_CORE, APP_FIRMWARE] },
+    Place {
+        place: "services of the machine, also with number (`klipper-2`): calls, `available_services`, `service_state`, `instance_ids`",
+        pairs: SERVICES,
+    },
     Place { place: "feeds of announcements", pairs: DEFAULT_FEEDS },
     Place { place: "`source` of announcements", pairs: &[ANNOUNCEMENT_SOURCE] },
     Place { place: "`type` of power devices, in the configuration and in answers", pairs: POWER_TYPES },

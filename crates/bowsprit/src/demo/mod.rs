@@ -60,7 +60,8 @@ fn fill(data: &Path, port: u16) -> std::io::Result<()> {
         "# Configuration of the demo. Only programs on this machine are trusted.\n\
          [server]\nhost: 127.0.0.1\nport: {port}\nfwhost_uds_address: {{data_path}}/comms/firmware.sock\n\n\
          [authorization]\ntrusted_clients:\n    127.0.0.1\n    ::1\ncors_domains:\n    http://localhost:*\n    http://127.0.0.1:*\n\n\
-         # The demo needs no network.\n[announcements]\nenable_remote_feeds: false\n"
+         # The demo needs no network.\n[announcements]\nenable_remote_feeds: false\n\n\
+         # It leaves the services of this machine alone.\n[machine]\nprovider: none\n"
     );
     std::fs::write(data.join("config").join(OWN_CONFIG_FILE), config)?;
     std::fs::write(data.join("config/printer.cfg"), simulator::printer_cfg(&data.join("gcodes")))?;

@@ -43,8 +43,14 @@ async fn services_that_are_not_allowed_are_refused_and_the_server_restarts_itsel
 }
 
 #[tokio::test]
-async fn the_server_starts_whether_or_not_there_is_a_bus() {
-    let server = TestServer::builder().without_printer().config("[machine]\nprovider: systemd_dbus").start().await;
+async fn the_server_starts_without_a_bus_and_says_so() {
+    let nowhere = "DBUS_SYSTEM_BUS_ADDRESS=unix:path=/nonexistent/bus";
+    let builder = TestServer::builder().without_printer().config("[machine]\nprovider: systemd_dbus");
+    let server = builder.under(move |_| vec!["env".to_owned(), nowhere.to_owned()]).start().await;
+    let warnings = || async { server.info().await["warnings"].take() };
+    wait::until("a warning", warnings, |warnings| warnings.to_string().contains("set `provider: none`")).await;
+    let refused = server.http().post_json("/machine/services/start", &json!({"service": "klipper"})).await.error();
+    assert!(refused.0 == 503 && refused.1.starts_with("The system bus cannot be reached"), "{refused:?}");
     let info = server.http().get("/machine/system_info").await.result();
     assert_eq!(info["system_info"]["provider"], "systemd_dbus");
     let sudo = server.http().get("/machine/sudo/info").await.result();
@@ -75,4 +81,10 @@ async fn system_information_has_every_member() {
     assert!(info["cpu_info"]["cpu_count"].as_u64() > Some(0) && info["cpu_info"]["memory_units"] == "kB", "{info}");
     assert!(info["distribution"]["kernel_version"].as_str().unwrap().contains('.'), "{info}");
     assert_eq!(info["instance_ids"]["klipper"], info["instance_ids"]["firmware"]);
+    let unit = &info["instance_ids"]["firmware"];
+    let mut params = json!({"client_name": "mainsail", "version": "2", "type": "web", "url": "x"});
+    let mut ws = server.ws().await;
+    ws.ok("server.connection.identify", params.take()).await;
+    let theirs = ws.ok("machine.system_info", json!({})).await["system_info"]["instance_ids"].take();
+    assert_eq!((unit, &theirs["firmware"]), (&json!("firmware"), &json!("klipper")), "each caller reads its own names");
 }

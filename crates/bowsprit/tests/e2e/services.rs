@@ -43,7 +43,7 @@ async fn services_are_listed_switched_and_followed_over_the_bus() {
     let Some(bus) = Bus::start(UNITS).await else { return };
     let server = on(&bus).await;
     let info = wait::until("services", || known(&server), |info| info["available_services"] != json!([])).await;
-    assert_eq!((&info["available_services"], &info["provider"]), (&json!(["klipper", "sonar"]), &json!("systemd_dbus")));
+    assert_eq!((&info["available_services"], &info["provider"]), (&json!(["firmware", "sonar"]), &json!("systemd_dbus")));
     assert_eq!(info["service_state"]["sonar"], json!({"active_state": "inactive", "sub_state": "sub"}));
 
     let mut ws = server.ws().await;
@@ -51,7 +51,7 @@ async fn services_are_listed_switched_and_followed_over_the_bus() {
     let change = ws.notified("notify_service_state_changed").await[0].take();
     assert_eq!(change, json!({"sonar": {"active_state": "active", "sub_state": "sub"}}));
     for (action, service, status) in
-        [("stop", "sonar", 200), ("restart", "klipper", 200), ("stop", "sshd", 400), ("stop", "crowsnest", 400)]
+        [("stop", "sonar", 200), ("restart", "firmware", 200), ("stop", "sshd", 400), ("stop", "crowsnest", 400)]
     {
         assert_eq!(act(&server, action, service).await, status, "{action} {service}");
     }
@@ -80,13 +80,16 @@ async fn a_bus_that_goes_away_is_an_error_and_is_found_again() {
     let (status, message) = server.http().post_json("/machine/reboot", &json!({})).await.error();
     assert!(status == 503 && message.contains("system bus"), "{status} {message}");
     assert_eq!(known(&server).await["provider"], "systemd_dbus", "everything else goes on");
+    let warnings = || async { server.info().await["warnings"].take() };
+    wait::until("a warning", warnings, |warnings| warnings.to_string().contains("The system bus")).await;
     bus.start_again(&["klipper.service"]).await;
     wait::until("a restart works again", || act(&server, "restart", "klipper"), |status| *status == 200).await;
     // The services are looked at anew: one of them is gone.
-    wait::until("services", || known(&server), |info| info["available_services"] == json!(["klipper"])).await;
+    wait::until("services", || known(&server), |info| info["available_services"] == json!(["firmware"])).await;
+    wait::until("the warning is withdrawn", warnings, |warnings| *warnings == json!([])).await;
     let mut ws = server.ws().await;
     ws.ok("machine.services.stop", json!({"service": "klipper"})).await;
-    assert_eq!(ws.notified("notify_service_state_changed").await[0]["klipper"]["active_state"], "inactive");
+    assert_eq!(ws.notified("notify_service_state_changed").await[0]["firmware"]["active_state"], "inactive");
 }
 
 #[tokio::test]
@@ -114,9 +117,9 @@ async fn programs_of_supervisord_are_services() {
     let section = format!("[machine]\nprovider: supervisord_cli\nsupervisord_config_path: {}", file.display());
     let server = TestServer::builder().without_printer().config(&section).start().await;
     let info =
-        wait::until_within(PYTHON, "programs", || known(&server), |info| info["service_state"]["klipper"]["active_state"] == "active")
+        wait::until_within(PYTHON, "programs", || known(&server), |info| info["service_state"]["firmware"]["active_state"] == "active")
             .await;
-    assert_eq!(info["available_services"], json!(["crowsnest", "klipper", "sonar"]));
+    assert_eq!(info["available_services"], json!(["crowsnest", "firmware", "sonar"]));
     assert_eq!(info["service_state"]["sonar"], json!({"active_state": "inactive", "sub_state": "stopped"}));
     let mut ws = server.ws().await;
     ws.ok("machine.services.start", json!({"service": "sonar"})).await;

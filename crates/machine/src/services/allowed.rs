@@ -7,6 +7,8 @@ use std::path::Path;
 
 use protocol::vocabulary::ALLOWED_SERVICES_FILE;
 
+use super::names::{bare, is_name, number};
+
 /// Written when there is no file yet.
 const DEFAULTS: &[&str] = &[
     "klipper_mcu",
@@ -26,8 +28,6 @@ const APPLICATIONS: &[&str] = &["klipper", "moonraker", "bowsprit"];
 
 /// Lines of the file that are read.
 const MAX_ENTRIES: usize = 1000;
-/// Longest name of a service, as systemd has it.
-const MAX_NAME: usize = 255;
 
 /// The services that clients may touch.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -67,22 +67,8 @@ impl Allowed {
     }
 }
 
-/// The name without `.service`.
-pub(crate) fn bare(name: &str) -> &str {
-    name.strip_suffix(".service").unwrap_or(name)
-}
-
-/// True for names that systemd knows; nothing that looks like an option or a path.
-pub(crate) fn is_name(name: &str) -> bool {
-    let characters = |byte: u8| byte.is_ascii_alphanumeric() || b":-_.\\@".contains(&byte);
-    !name.is_empty() && name.len() <= MAX_NAME && !name.starts_with('-') && name.bytes().all(characters)
-}
-
 fn is_instance(name: &str) -> bool {
-    APPLICATIONS.iter().filter_map(|application| name.strip_prefix(application)).any(|rest| {
-        let number = rest.strip_prefix(['-', '_']);
-        rest.is_empty() || number.is_some_and(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
-    })
+    APPLICATIONS.iter().any(|application| number(name, application).is_some())
 }
 
 #[cfg(test)]

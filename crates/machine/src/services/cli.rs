@@ -6,7 +6,7 @@ use std::time::Duration;
 use protocol::machine::UnitState;
 use runtime::command::{Command, CommandError};
 
-use super::allowed::{bare, is_name};
+use super::names::{bare, is_name};
 use super::options::ShutdownAction;
 use super::provider::{Action, Boxed, News, PowerAction, Provider, ProviderError, States};
 use crate::sudo::Sudo;

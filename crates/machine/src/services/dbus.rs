@@ -13,8 +13,8 @@ use zbus::connection::Builder;
 use zbus::message::Type;
 use zbus::{Connection, DynamicType, MatchRule, Message, MessageStream, OwnedObjectPath, OwnedVariant};
 
-use super::allowed::is_name;
 use super::cli::{self, MAX_SERVICES};
+use super::names::is_name;
 use super::options::ShutdownAction;
 use super::provider::{Action, Boxed, News, PowerAction, Provider, ProviderError, States};
 use crate::sudo::Sudo;

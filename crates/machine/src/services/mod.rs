@@ -9,6 +9,7 @@
 mod allowed;
 mod cli;
 mod dbus;
+mod names;
 mod options;
 mod provider;
 mod service;

@@ -6,28 +6,33 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 use protocol::error::ApiResult;
+use protocol::vocabulary::Form;
 use protocol::{ApiError, Event};
 use rpc::Connections;
 use runtime::StopToken;
 use tokio::sync::{OnceCell, watch};
 use tokio::time::{sleep, timeout};
 
-use super::allowed::{bare, is_name};
 use super::cli::Systemctl;
 use super::dbus::Systemd;
-use super::provider::{Action, News, Nobody, PowerAction, Provider, States};
+use super::names::{bare, is_name, neutral, upstream};
+use super::provider::{Action, News, Nobody, PowerAction, Provider, ProviderError, States};
 use super::supervisor::Supervisord;
 use super::{Allowed, MachineOptions, ProviderKind};
-use crate::Roots;
 use crate::sudo::Sudo;
 use crate::system::virtualization::Virtualization;
 use crate::system::{DEFAULT_CORE, KnownServices};
+use crate::{Roots, Warn};
 
 /// Pause before the manager is looked for again, at first and at most.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LAST_PAUSE: Duration = Duration::from_secs(60);
 /// Time that a question for services waits for the first look at them.
 const FIRST_LOOK: Duration = Duration::from_secs(2);
+
+/// Ids of the warnings that the manager is out of reach, and that the list of allowed services is.
+const MANAGER: &str = "manager of services";
+const ALLOWED: &str = "allowed services";
 
 /// Our own service by its usual name.
 const OWN_NAME: &str = "bowsprit";
@@ -44,12 +49,15 @@ pub(crate) struct Services {
     roots: Roots,
     states: Mutex<States>,
     has_looked: watch::Sender<bool>,
+    /// Why the manager is out of reach, while it is.
+    lost: Mutex<Option<ProviderError>>,
+    warn: Warn,
     virtualization: OnceCell<Virtualization>,
     restart_self: RestartSelf,
 }
 
 impl Services {
-    /// With the provider of the options. The second value is a warning for the owner.
+    /// With the provider of the options.
     pub(crate) fn new(
         options: MachineOptions,
         data: &Path,
@@ -57,7 +65,8 @@ impl Services {
         connections: Arc<Connections>,
         sudo: &Arc<Sudo>,
         restart_self: RestartSelf,
-    ) -> (Self, Option<String>) {
+        warn: Warn,
+    ) -> Self {
         let provider: Arc<dyn Provider> = match options.provider {
             ProviderKind::SystemdDbus => Arc::new(Systemd::new(None, sudo.clone())),
             ProviderKind::SystemdCli => Arc::new(Systemctl::new(sudo.clone())),
@@ -65,7 +74,10 @@ impl Services {
             ProviderKind::None => Arc::new(Nobody),
         };
         let (allowed, warning) = Allowed::load(data);
-        (Self::with(provider, options, allowed, roots, connections, restart_self), warning)
+        if warning.is_some() {
+            warn(ALLOWED, warning);
+        }
+        Self::with(provider, options, allowed, roots, connections, restart_self, warn)
     }
 
     fn with(
@@ -75,6 +87,7 @@ impl Services {
         roots: Roots,
         connections: Arc<Connections>,
         restart_self: RestartSelf,
+        warn: Warn,
     ) -> Self {
         Self {
             provider,
@@ -84,6 +97,8 @@ impl Services {
             roots,
             states: Mutex::default(),
             has_looked: watch::Sender::new(false),
+            lost: Mutex::default(),
+            warn,
             virtualization: OnceCell::new(),
             restart_self,
         }
@@ -102,12 +117,9 @@ impl Services {
                 () = stop.cancelled() => return,
                 error = self.provider.watch(&tell) => error,
             };
-            self.has_looked.send_replace(true);
+            self.lose(&error);
             if *seen.lock() {
                 pause = FIRST_PAUSE;
-                tracing::warn!(%error, "the services of the machine are lost");
-            } else {
-                tracing::debug!(%error, "the services of the machine are not known");
             }
             tokio::select! {
                 () = stop.cancelled() => return,
@@ -126,8 +138,28 @@ impl Services {
         self.provider.needs_sudo()
     }
 
+    /// The manager is out of reach. The log says so once; the owner sees the present reason for as long as it is so.
+    fn lose(&self, error: &ProviderError) {
+        let before = self.lost.lock().replace(error.clone());
+        self.has_looked.send_replace(true);
+        if before.is_none() {
+            tracing::warn!(%error, "the services of the machine are out of reach");
+        }
+        if before.as_ref() != Some(error) {
+            let text = format!(
+                "The services of this machine cannot be followed, started or stopped: {error}. \
+                 Where nothing manages services, as in most containers, set `provider: none` in [machine]."
+            );
+            (self.warn)(MANAGER, Some(text));
+        }
+    }
+
     /// Remembers what changed, and tells it.
     fn take(&self, news: News) {
+        if self.lost.lock().take().is_some() {
+            tracing::info!("the services of the machine are there again");
+            (self.warn)(MANAGER, None);
+        }
         let is_first = !*self.has_looked.borrow();
         let mut changed = States::new();
         {
@@ -153,16 +185,30 @@ impl Services {
         self.has_looked.send_replace(true);
         if !is_first {
             for (name, state) in changed {
-                self.connections.emit(&Event::ServiceStateChanged(States::from([(name, state)])));
+                self.connections.emit_in_form(|form| Event::ServiceStateChanged(States::from([(self.shown(&name, form), state.clone())])));
             }
         }
     }
 
-    /// What is known of the services.
-    pub(crate) async fn known(&self) -> KnownServices {
+    /// What is known of the services, for a caller who reads this form of their names.
+    pub(crate) async fn known(&self, form: Form) -> KnownServices {
         self.first_look().await;
         let states = self.states.lock().clone();
+        let states: States = states.into_iter().map(|(name, state)| (self.shown(&name, form), state)).collect();
         KnownServices { provider: self.provider.name(), available: states.keys().cloned().collect(), states }
+    }
+
+    /// The name of a service for a caller who reads this form. One that would be that of another service is no second name.
+    pub(crate) fn shown(&self, name: &str, form: Form) -> String {
+        match form {
+            Form::Neutral => Some(neutral(name)).filter(|shown| !self.states.lock().contains_key(shown)).unwrap_or_else(|| name.to_owned()),
+            Form::Upstream => name.to_owned(),
+        }
+    }
+
+    /// The name by which the manager knows what a client names.
+    fn unit(&self, name: &str) -> String {
+        if self.states.lock().contains_key(name) { name.to_owned() } else { upstream(name) }
     }
 
     async fn first_look(&self) {
@@ -174,40 +220,43 @@ impl Services {
 
     /// Starts, stops or restarts a service. `own`: the service that this process belongs to.
     pub(crate) async fn act(self: &Arc<Self>, action: Action, service: &str, own: Option<&str>) -> ApiResult<()> {
-        let name = bare(service);
-        if !is_name(name) {
+        let asked = bare(service);
+        if !is_name(asked) {
             return Err(ApiError::argument("Invalid value for 'service': expected the name of a service"));
         }
         self.first_look().await;
-        let is_installed = self.states.lock().contains_key(name);
+        let name = self.unit(asked);
+        let is_installed = self.states.lock().contains_key(&name);
         let told = self.provider.own_service();
         let own = told.as_deref().or(own);
-        // Clients know a server without a service by the usual name.
-        let is_own = own.map_or(name == DEFAULT_CORE && !is_installed, |own| own == name);
-        if is_own {
+        // Clients know a server by the usual name, whatever its service is called, or without any.
+        if own == Some(&*name) || (name == DEFAULT_CORE && !is_installed) {
             if action != Action::Restart {
-                return Err(ApiError::bad_request(format!("Service '{name}' is this server, which can only be restarted")));
+                return Err(ApiError::bad_request(format!("Service '{asked}' is this server, which can only be restarted")));
             }
-            self.restart_own(name.to_owned());
+            self.restart_own(own.map_or(name, str::to_owned));
             return Ok(());
         }
+        if !self.allowed.has(&name) {
+            return Err(ApiError::bad_request(format!("Service '{asked}' is not in the list of allowed services")));
+        }
         if !is_installed {
-            let reason = if self.allowed.has(name) { "is not installed" } else { "is not in the list of allowed services" };
-            return Err(ApiError::bad_request(format!("Service '{name}' {reason}")));
+            let lost = self.lost.lock().clone();
+            return Err(lost.map_or_else(|| ApiError::bad_request(format!("Service '{asked}' is not installed")), ApiError::from));
         }
         tracing::info!(service = name, ?action, "a client asks for a service");
-        Ok(self.provider.act(action, name).await?)
+        Ok(self.provider.act(action, &name).await?)
     }
 
     /// Why this service may not be started and stopped by other than its owner's direct wish.
     pub(crate) fn refuses_to_bind(&self, service: &str) -> Option<String> {
-        let name = bare(service);
-        if !is_name(name) {
+        let name = upstream(bare(service));
+        if !is_name(&name) {
             Some("this is no name of a service".to_owned())
         } else if name == DEFAULT_CORE || name == OWN_NAME {
             Some("it is this server".to_owned())
         } else {
-            (!self.allowed.has(name)).then(|| "it is not in the list of allowed services".to_owned())
+            (!self.allowed.has(&name)).then(|| "it is not in the list of allowed services".to_owned())
         }
     }
 
@@ -263,132 +312,4 @@ impl Services {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::roots::tests::tree;
-    use crate::services::ShutdownAction;
-    use crate::services::provider::{Boxed, ProviderError};
-    use protocol::machine::UnitState;
-    use rpc::{ConnectionKind, Identity};
-    use std::sync::atomic::{AtomicUsize, Ordering};
-
-    #[derive(Default)]
-    struct Fake {
-        calls: Mutex<Vec<String>>,
-        fails: Mutex<Option<ProviderError>>,
-    }
-
-    impl Provider for Fake {
-        fn name(&self) -> &'static str {
-            "fake"
-        }
-        fn watch<'a>(&'a self, _: &'a (dyn Fn(News) + Send + Sync)) -> Boxed<'a, ProviderError> {
-            Box::pin(std::future::pending())
-        }
-        fn act<'a>(&'a self, action: Action, service: &'a str) -> Boxed<'a, Result<(), ProviderError>> {
-            self.calls.lock().push(format!("{action:?} {service}"));
-            Box::pin(async { self.fails.lock().clone().map_or(Ok(()), Err) })
-        }
-        fn power(&self, action: PowerAction) -> Boxed<'_, Result<(), ProviderError>> {
-            self.calls.lock().push(action.verb().to_owned());
-            Box::pin(async { Ok(()) })
-        }
-        fn virtualization(&self) -> Boxed<'_, Virtualization> {
-            Box::pin(async { Virtualization::named("") })
-        }
-        fn missing_rights(&self, _: ShutdownAction) -> Boxed<'_, Vec<String>> {
-            Box::pin(async { Vec::new() })
-        }
-    }
-
-    fn state(active: &str) -> UnitState {
-        UnitState { active_state: active.into(), sub_state: "x".into() }
-    }
-
-    fn states(names: &[&str]) -> News {
-        News::All(names.iter().map(|name| ((*name).to_owned(), state("active"))).collect())
-    }
-
-    struct Bench {
-        services: Arc<Services>,
-        fake: Arc<Fake>,
-        restarts: Arc<AtomicUsize>,
-        connections: Arc<Connections>,
-    }
-
-    fn bench(files: &[(&str, &str)]) -> Bench {
-        let fake = Arc::new(Fake::default());
-        let restarts = Arc::new(AtomicUsize::new(0));
-        let count = restarts.clone();
-        let connections: Arc<Connections> = Arc::default();
-        let restart = Box::new(move || {
-            count.fetch_add(1, Ordering::SeqCst);
-        });
-        let options = MachineOptions { shutdown_action: ShutdownAction::Halt, ..MachineOptions::default() };
-        let (_keep, roots) = tree(files);
-        let services = Arc::new(Services::with(fake.clone(), options, Allowed::default(), roots, connections.clone(), restart));
-        // The tree is read once, while it is there.
-        if let Some(container) = Virtualization::container(&services.roots) {
-            services.virtualization.set(container).unwrap();
-        }
-        Bench { services, fake, restarts, connections }
-    }
-
-    #[tokio::test]
-    async fn only_installed_and_allowed_services_are_touched() {
-        let Bench { services, fake, .. } = bench(&[]);
-        services.take(states(&["klipper", "sshd"]));
-        services.act(Action::Restart, "klipper.service", None).await.unwrap();
-        for (name, text) in [
-            ("sshd", "Service 'sshd' is not in the list"),
-            ("klipper-2", "Service 'klipper-2' is not installed"),
-            ("--now", "Invalid value for 'service'"),
-        ] {
-            let error = services.act(Action::Stop, name, None).await.unwrap_err();
-            assert!(error.kind.http_status() == 400 && error.message.starts_with(text), "{error}");
-        }
-        assert_eq!(*fake.calls.lock(), ["Restart klipper"]);
-        for (fault, status) in [(ProviderError::Lost("x".into()), 503), (ProviderError::Failed("x".into()), 500)] {
-            *fake.fails.lock() = Some(fault);
-            assert_eq!(services.act(Action::Stop, "klipper", None).await.unwrap_err().kind.http_status(), status);
-        }
-        assert_eq!(services.known().await.available, ["klipper"]);
-    }
-
-    #[tokio::test]
-    async fn the_server_itself_is_restarted_even_without_a_manager() {
-        let Bench { services, restarts, fake, .. } = bench(&[]);
-        services.take(states(&[]));
-        assert!(services.act(Action::Stop, "moonraker", Some("moonraker")).await.is_err());
-        let refused = ["moonraker", "bowsprit.service", "sshd", "-x"].map(|name| services.refuses_to_bind(name).is_some());
-        assert_eq!((refused, services.refuses_to_bind("klipper.service")), ([true; 4], None));
-        services.act(Action::Restart, "moonraker.service", None).await.unwrap();
-        while restarts.load(Ordering::SeqCst) == 0 {
-            tokio::task::yield_now().await;
-        }
-        assert!(fake.calls.lock().is_empty());
-    }
-
-    #[tokio::test]
-    async fn containers_are_not_shut_down() {
-        let Bench { services, fake, .. } = bench(&[("/proc/1/cgroup", "0::/docker/1\n")]);
-        assert_eq!(services.power(PowerAction::Reboot).await.unwrap_err().kind.http_status(), 400);
-        let Bench { services: machine, fake: other, .. } = bench(&[("/proc/1/sched", "systemd (1)\n")]);
-        machine.power(machine.shutdown_action()).await.unwrap();
-        assert_eq!((fake.calls.lock().len(), other.calls.lock().as_slice()), (0, &["halt".to_owned()][..]));
-    }
-
-    #[tokio::test]
-    async fn only_changes_are_told() {
-        let Bench { services, connections, .. } = bench(&[]);
-        let local = connections.register(ConnectionKind::Unix, Identity::Local, None);
-        services.take(states(&["klipper"]));
-        services.take(states(&["klipper"]));
-        services.take(News::One("klipper".into(), state("failed")));
-        services.take(News::One("sshd".into(), state("failed")));
-        services.take(News::One("klipper".into(), state("failed")));
-        let mut out = Vec::new();
-        local.connection.outbox.take(&mut out, usize::MAX);
-        assert_eq!(out.len(), 1);
-    }
-}
+mod tests;

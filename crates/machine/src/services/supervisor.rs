@@ -9,8 +9,8 @@ use runtime::command::{Command, Output};
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use super::allowed::is_name;
 use super::cli::{self, MAX_SERVICES};
+use super::names::is_name;
 use super::options::ShutdownAction;
 use super::provider::{Action, Boxed, News, PowerAction, Provider, ProviderError, States};
 use crate::sudo::Sudo;

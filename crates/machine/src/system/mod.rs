@@ -10,4 +10,4 @@ mod service;
 pub(crate) mod unit;
 pub(crate) mod virtualization;
 
-pub(crate) use service::{DEFAULT_CORE, KnownServices, System, SystemInfo};
+pub(crate) use service::{DEFAULT_CORE, InstanceIds, KnownServices, System, SystemInfo};

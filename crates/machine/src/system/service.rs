@@ -61,6 +61,12 @@ pub(crate) struct InstanceIds {
     klipper: String,
 }
 
+impl InstanceIds {
+    pub(crate) fn new(core: String, firmware: String) -> Self {
+        Self { core: core.clone(), moonraker: core, firmware: firmware.clone(), klipper: firmware }
+    }
+}
+
 /// Services, as their provider knows them.
 #[derive(Debug, Default)]
 pub(crate) struct KnownServices {
@@ -89,10 +95,9 @@ impl System {
         Self { roots, fixed: OnceCell::new(), interfaces: Mutex::new(None) }
     }
 
-    pub(crate) async fn info(&self, services: KnownServices, virtualization: Virtualization, firmware: String) -> SystemInfo {
+    pub(crate) async fn info(&self, services: KnownServices, virtualization: Virtualization, instance_ids: InstanceIds) -> SystemInfo {
         let fixed = self.fixed().await;
         let Interfaces { network, canbus } = self.interfaces().await;
-        let core = fixed.own_unit.clone().unwrap_or_else(|| DEFAULT_CORE.to_owned());
         SystemInfo {
             python: fixed.python.clone(),
             cpu_info: fixed.cpu.clone(),
@@ -104,13 +109,8 @@ impl System {
             provider: services.provider,
             available_services: services.available,
             service_state: services.states,
-            instance_ids: InstanceIds { core: core.clone(), moonraker: core, firmware: firmware.clone(), klipper: firmware },
+            instance_ids,
         }
-    }
-
-    /// The service that runs this process, if it is one.
-    pub(crate) async fn own_unit(&self) -> Option<String> {
-        self.fixed().await.own_unit.clone()
     }
 
     /// What cannot change, one subject a line. Without python, whose start is worth its time only when a client asks.
@@ -122,6 +122,11 @@ impl System {
             subjects.map(|(subject, value)| format!("{subject}: {value}")).join("\n")
         };
         tokio::task::spawn_blocking(lines).await.unwrap_or_default()
+    }
+
+    /// The service that runs this process, if it is one.
+    pub(crate) async fn own_unit(&self) -> Option<String> {
+        self.fixed().await.own_unit.clone()
     }
 
     async fn fixed(&self) -> &Fixed {
