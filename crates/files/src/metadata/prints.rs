@@ -1,6 +1,5 @@
 //! Last prints that are known from elsewhere: from the history of another server. Blocks.
 
-use std::collections::HashSet;
 use std::fs;
 use std::path::Path;
 
@@ -27,8 +26,8 @@ pub struct EarlierPrint {
     pub job_id: String,
 }
 
-/// Takes down the last print of each file in the folder `gcodes`: the first of `prints`, latest first, whose file is still the same. One step inside
-/// a transaction. A file without a record gets one that no file fits, for it has no inode; the scan at the start fills it and keeps the print.
+/// Takes down the last print of each file in the folder `gcodes`: the latest of `prints` whose file is still the same. One step inside a transaction.
+/// A file without a record gets one that no file fits, for it has no inode; the scan at the start fills it and keeps the print.
 ///
 /// # Errors
 /// Those of the database.
@@ -39,11 +38,10 @@ pub fn note_prints(conn: &Connection, gcodes: &Path, prints: &[EarlierPrint]) ->
                WHERE size = excluded.size AND modified_ns = excluded.modified_ns
                  AND (print_start_time IS NULL OR print_start_time < excluded.print_start_time)";
     let mut insert = conn.prepare_cached(sql)?;
-    let mut noted = HashSet::new();
     for print in prints {
         let Ok(path) = RelPath::parse(&print.filename) else { continue };
         let Ok(now) = fs::metadata(path.below(gcodes)) else { continue };
-        if now.is_file() && item::is_unchanged(&now, Some(print.size), Some(print.modified)) && noted.insert(path.clone()) {
+        if now.is_file() && item::is_unchanged(&now, Some(print.size), Some(print.modified)) {
             let (Key { folder, name }, stamp) = (Key::of(&path), Stamp::of(&now));
             insert.execute(params![folder, name, stamp.size.cast_signed(), stamp.modified_ns, print.start_time, print.job_id])?;
         }

@@ -118,7 +118,12 @@ impl System {
         let roots = self.roots.clone();
         let lines = move || {
             let fixed = read_fixed(&roots);
-            let subjects = [("System", json!(fixed.distribution)), ("Processor", json!(fixed.cpu)), ("Service", json!(fixed.own_unit))];
+            let mut processor = json!(fixed.cpu);
+            if let Some(members) = processor.as_object_mut() {
+                // Logs are shown to others.
+                members.remove("serial_number");
+            }
+            let subjects = [("System", json!(fixed.distribution)), ("Processor", processor), ("Service", json!(fixed.own_unit))];
             subjects.map(|(subject, value)| format!("{subject}: {value}")).join("\n")
         };
         tokio::task::spawn_blocking(lines).await.unwrap_or_default()
