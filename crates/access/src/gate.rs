@@ -205,18 +205,19 @@ impl Gate {
         }
     }
 
-    /// The last forwarded address that is no proxy of ours, because every proxy writes at the end who asked it. Where all are proxies, the first one:
-    /// a program on the machine of a proxy asked. Nobody else brings such a list about, as his own address ends it.
+    /// The last forwarded address that is no proxy of ours, because every proxy writes at the end who asked it. Where all are proxies, the first one if
+    /// it is of this machine: a program here asked. Nobody else brings such a list about, as his own address ends it; behind a proxy that others
+    /// reach through the address of a third one, the first may be anybody.
     fn forwarded(&self, list: &str) -> Option<IpAddr> {
-        let mut client = None;
+        let mut first = None;
         for hop in list.rsplit(',') {
             let hop = plain(hop.trim().parse().ok()?);
-            client = Some(hop);
             if !self.proxies.contains(hop) {
-                break;
+                return Some(hop);
             }
+            first = Some(hop);
         }
-        client
+        first.filter(IpAddr::is_loopback)
     }
 }
 

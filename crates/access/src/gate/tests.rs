@@ -69,6 +69,17 @@ fn forwarded_addresses_count_only_from_configured_proxies() {
     assert_eq!(gate.admit(&Facts { has_forwarded: true, ..facts("192.168.1.9") }).identity, Identity::Stranger);
 }
 
+/// Containers often show everybody who comes from outside as one address of their own network.
+#[test]
+fn a_proxy_that_shows_everybody_as_another_proxy_makes_nobody_trusted() {
+    let lists = || vec!["172.16.0.0/12".to_owned()];
+    let gate = Gate::new(&Settings { trusted_clients: lists(), trusted_proxies: lists(), ..Settings::default() }).0;
+    for (forwarded_for, real_ip) in [("172.17.0.1", None), ("172.17.0.1", Some("172.17.0.1")), ("172.17.0.9, 172.17.0.1", None)] {
+        let admission = gate.admit(&Facts { forwarded_for: Some(forwarded_for), real_ip, ..facts("172.17.0.2") });
+        assert_eq!(admission.identity, Identity::Stranger, "{forwarded_for}");
+    }
+}
+
 /// The proxy of usual installations: it stands on the same machine and sets both headers.
 fn behind_nginx() -> Gate {
     let trusted_clients = vec!["192.168.1.0/24".into(), "127.0.0.1".into(), "::1".into()];

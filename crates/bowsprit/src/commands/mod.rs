@@ -12,8 +12,9 @@ use std::future::Future;
 use std::io::Write;
 use std::time::Duration;
 
-/// Threads for disk work, started when needed: more than all uploads that may be under way at once.
-const BLOCKING_THREADS: usize = 64;
+/// Threads for work that waits, started when needed: more than all uploads and all templates that may wait for something at once, so that the disk is
+/// there for others.
+const BLOCKING_THREADS: usize = 160;
 
 /// Time for disk work that is still under way at the end. What was acknowledged is on the disk by then; a disk that hangs shall not keep the process.
 const LAST_WORK: Duration = Duration::from_secs(5);

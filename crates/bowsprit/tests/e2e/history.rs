@@ -82,6 +82,22 @@ async fn every_end_has_its_status() {
 }
 
 #[tokio::test]
+async fn a_job_that_a_shutdown_ended_keeps_its_record_over_a_restart_of_ours() {
+    let mut server = TestServer::start().await;
+    server.upload("long.gcode", &long_job()).await;
+    print(&server, "long.gcode").await;
+    in_progress(&server).await;
+    server.http().post("/printer/emergency_stop").await.result();
+    let before = finished(&server, 1).await;
+    printing(&server, PrintState::Error).await;
+    server.restart().await;
+    server.wait_for_state("shutdown").await;
+    server.http().post("/printer/firmware_restart").await.result();
+    server.wait_for_state("ready").await;
+    assert_eq!(records(&server).await, before);
+}
+
+#[tokio::test]
 async fn a_host_that_goes_away_ends_the_job() {
     let server = TestServer::start().await;
     server.upload("long.gcode", &long_job()).await;

@@ -167,14 +167,18 @@ async fn a_locked_device_is_not_switched_while_printing_but_by_a_macro_that_insi
 async fn a_shutdown_switches_off_and_power_brings_the_firmware_back() {
     let web = Web::start().await;
     relay(&web, true);
-    let more = "off_when_shutdown: true\nrestart_klipper_when_powered: true\nrestart_delay: 0.1";
-    let server = TestServer::builder().config(&config(&web, more)).start().await;
+    let other = Web::start().await;
+    relay(&other, false);
+    let more = "off_when_shutdown: true\nrestart_klipper_when_powered: true\nrestart_delay: 0.3";
+    let other_one = format!("{}restart_klipper_when_powered: true\n", config(&other, "").replace("psu", "other"));
+    let server = TestServer::builder().config(&format!("{}\n{other_one}", config(&web, more))).start().await;
     server.http().get("/machine/device_power/status?psu").await.result();
     server.http().post("/printer/emergency_stop").await.result();
     switched(&web, "off").await;
     assert_eq!(server.wait_for_state("shutdown").await["fwhost_state"], "shutdown");
     relay(&web, false);
     server.http().post("/machine/device_power/on?psu").await.result();
+    assert_eq!(server.http().get("/machine/device_power/status?other").await.result(), json!({"other": "off"}), "which changes nothing");
     server.wait_for_state("ready").await;
 }
 

@@ -1,5 +1,6 @@
 //! Restarting the firmware when its power is back.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,9 +13,24 @@ use tokio::sync::Notify;
 /// Remembers that a board has got power, and restarts the firmware once the firmware host can be told.
 pub(crate) struct Restarter {
     host: FwHost,
-    /// The pause before the restart, while one is due.
-    due: Mutex<Option<Duration>>,
+    due: Mutex<Due>,
     wake: Arc<Notify>,
+}
+
+/// Who has got power since the firmware was last ready.
+#[derive(Default)]
+struct Due {
+    /// The devices, with the pause before the restart.
+    devices: BTreeMap<String, Duration>,
+    /// Counts the changes.
+    generation: u64,
+}
+
+impl Due {
+    /// The longest pause, and the count of now; none when no restart is due.
+    fn pause(&self) -> Option<(Duration, u64)> {
+        self.devices.values().max().map(|pause| (*pause, self.generation))
+    }
 }
 
 impl Restarter {
@@ -30,16 +46,22 @@ impl Restarter {
     }
 
     /// A board has power. A host that is ready has been there all the time.
-    pub(crate) fn powered(&self, delay: Duration) {
+    pub(crate) fn powered(&self, device: &str, delay: Duration) {
         if self.host.status().state != FwhostState::Ready {
-            *self.due.lock() = Some(delay);
+            let mut due = self.due.lock();
+            due.devices.insert(device.to_owned(), delay);
+            due.generation += 1;
             self.wake.notify_one();
         }
     }
 
-    /// A board has none any more.
-    pub(crate) fn unpowered(&self) {
-        *self.due.lock() = None;
+    /// A board has none.
+    pub(crate) fn unpowered(&self, device: &str) {
+        let mut due = self.due.lock();
+        if due.devices.remove(device).is_some() {
+            due.generation += 1;
+            self.wake.notify_one();
+        }
     }
 
     /// Restarts when it is due, until `stop`.
@@ -53,13 +75,17 @@ impl Restarter {
     async fn work(&self) {
         loop {
             self.wake.notified().await;
-            let Some(delay) = *self.due.lock() else { continue };
             if self.must_wait() {
                 continue;
             }
-            tokio::time::sleep(delay).await;
-            // Meanwhile it may have gone off again, or the host restarted by itself.
-            if self.must_wait() || self.due.lock().take().is_none() || self.host.status().state == FwhostState::Ready {
+            let Some((pause, generation)) = self.due.lock().pause() else { continue };
+            tokio::time::sleep(pause).await;
+            // Meanwhile boards may have come and gone, which wakes us again, or the host was restarted.
+            if self.must_wait() || self.due.lock().generation != generation {
+                continue;
+            }
+            self.due.lock().devices.clear();
+            if self.host.status().state == FwhostState::Ready {
                 continue;
             }
             tracing::info!("restarting the firmware: its power is back");

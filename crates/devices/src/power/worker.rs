@@ -48,17 +48,20 @@ impl Shared {
         self.host.status().state == FwhostState::Ready && self.host.print_stats().is_some_and(|stats| stats.state == PrintState::Printing)
     }
 
-    /// Whether it prints, also while the server has just been started and has not heard of it yet.
-    async fn is_printing_at_the_start(&self) -> bool {
+    /// Whether a job is under way, also while the server has just been started and has not heard of it yet.
+    async fn has_job_at_the_start(&self) -> bool {
         let until = Instant::now() + HOST_TIME;
         while Instant::now() < until {
             match self.host.status().state {
-                FwhostState::Ready if self.host.print_stats().is_some() => return self.is_printing(),
-                FwhostState::Ready | FwhostState::Startup | FwhostState::Disconnected => sleep(HOST_LOOK).await,
+                FwhostState::Ready => match self.host.print_stats() {
+                    Some(stats) => return stats.state.is_active(),
+                    None => sleep(HOST_LOOK).await,
+                },
+                FwhostState::Startup | FwhostState::Disconnected => sleep(HOST_LOOK).await,
                 FwhostState::Shutdown | FwhostState::Error => return false,
             }
         }
-        self.is_printing()
+        false
     }
 }
 
@@ -237,7 +240,7 @@ impl Worker<'_> {
             Message::Switch { reply: Some(reply), .. } if reply.is_closed() => {}
             Message::Switch { action, forced, reply: Some(reply) } => {
                 let outcome = self.request(action, forced).await;
-                let _ = reply.send(outcome);
+                let _ = reply.send(outcome.map(|_| self.model.state));
             }
             Message::Switch { action, reply: None, .. } => self.by_itself(action, "a job was queued").await,
             Message::HostShutdown => self.off_at = Some(Instant::now() + seconds(self.device.options.off_when_shutdown_delay)),
@@ -246,29 +249,30 @@ impl Worker<'_> {
 
     /// Nobody waits for the outcome.
     async fn by_itself(&mut self, action: Action, because: &str) {
-        let (device, before) = (&self.device.name, self.model.state);
+        let device = &self.device.name;
         match self.request(action, false).await {
-            Ok(state) if state == before => {}
-            Ok(state) => tracing::info!(device, state = state.as_str(), because, "a power device was switched"),
+            Ok(true) => tracing::info!(device, ?action, because, "a power device was switched"),
+            Ok(false) => {}
             Err(error) => tracing::warn!(device, ?action, because, %error, "power device not switched"),
         }
     }
 
-    async fn request(&mut self, action: Action, forced: bool) -> Result<PowerState, ApiError> {
+    /// Switches unless it is so already; whether it had to.
+    async fn request(&mut self, action: Action, forced: bool) -> Result<bool, ApiError> {
         self.refresh().await;
         let wanted = action.wants(self.model.state);
         let reached = if wanted { PowerState::On } else { PowerState::Off };
         if self.model.state == reached {
-            return Ok(reached);
+            return Ok(false);
         }
         let device = self.device;
         if device.options.locked_while_printing && !forced && device.shared.is_printing() {
             return Err(ApiError::bad_request(format!("Unable to change power for {} while printing", device.name)));
         }
-        self.switch(wanted).await
+        self.switch(wanted).await.map(|()| true)
     }
 
-    async fn switch(&mut self, on: bool) -> Result<PowerState, ApiError> {
+    async fn switch(&mut self, on: bool) -> Result<(), ApiError> {
         self.contacting();
         let outcome = timeout(self.device.limit, self.driver.switch(on)).await;
         let outcome = self.contacted(outcome);
@@ -282,7 +286,7 @@ impl Worker<'_> {
         };
         let effects = self.model.switched(reading);
         self.carry_out(effects);
-        failed.map_or(Ok(self.model.state), Err)
+        failed.map_or(Ok(()), Err)
     }
 
     /// Asks the device.
@@ -297,7 +301,10 @@ impl Worker<'_> {
     async fn apply_seen(&mut self, reading: Reading) {
         let effects = self.model.seen(reading);
         let [Effect::Apply(initial)] = effects[..] else { return self.carry_out(effects) };
-        if self.device.options.locked_while_printing && self.device.shared.is_printing_at_the_start().await {
+        let options = &self.device.options;
+        // An output of the firmware is away, too, when the connection to a firmware host that prints is made anew.
+        let may_wait = options.locked_while_printing || options.kind() == Kind::FirmwareDevice;
+        if may_wait && self.device.shared.has_job_at_the_start().await {
             tracing::info!(device = self.device.name, "the initial state is not set: the printer prints");
             self.carry_out(vec![Effect::Notify]);
         } else if let Err(error) = self.switch(initial).await {
@@ -318,7 +325,7 @@ impl Worker<'_> {
     fn carry_out(&mut self, effects: Vec<Effect>) {
         self.show();
         if self.model.state == PowerState::Off && self.device.options.restart_fwhost_when_powered {
-            self.device.shared.restarter.unpowered();
+            self.device.shared.restarter.unpowered(&self.device.name);
         }
         for effect in effects {
             match effect {
@@ -353,7 +360,9 @@ impl Worker<'_> {
         for effect in std::mem::take(&mut self.owed) {
             let (device, options) = (self.device, &self.device.options);
             match effect {
-                Effect::Powered if options.restart_fwhost_when_powered => device.shared.restarter.powered(seconds(options.restart_delay)),
+                Effect::Powered if options.restart_fwhost_when_powered && self.model.state == PowerState::On => {
+                    device.shared.restarter.powered(&device.name, seconds(options.restart_delay));
+                }
                 Effect::Services(start) => {
                     for service in options.services() {
                         run_service(device, service, start).await;

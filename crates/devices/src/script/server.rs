@@ -10,7 +10,7 @@ use runtime::StopToken;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
 use template::{Context, Error, Failure, Template};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Semaphore;
 
 use super::render::{self, Bounds, CALL_METHOD, Functions, MAX_RENDERINGS, Pending, Rendering};
 
@@ -20,7 +20,7 @@ pub const MAX_ANSWER: usize = 2 * 1024 * 1024;
 /// Renders templates that call the server.
 pub struct Scripts {
     dispatcher: Mutex<Weak<Dispatcher>>,
-    turns: Arc<Semaphore>,
+    turns: Semaphore,
     stop: StopToken,
 }
 
@@ -28,7 +28,7 @@ impl Scripts {
     /// Ready to render; [`Scripts::connect`] says later what can be called. `stop` ends whatever is under way.
     #[must_use]
     pub fn new(stop: StopToken) -> Arc<Self> {
-        Arc::new(Self { dispatcher: Mutex::default(), turns: Arc::new(Semaphore::new(MAX_RENDERINGS)), stop })
+        Arc::new(Self { dispatcher: Mutex::default(), turns: Semaphore::new(MAX_RENDERINGS), stop })
     }
 
     /// Calls go to these operations from now on.
@@ -41,11 +41,6 @@ impl Scripts {
         // Never closed.
         let _turn = self.turns.acquire().await;
         render::render(template, context, functions, Bounds { limit, stop: self.stop.clone() }).await
-    }
-
-    /// The right to render one with [`Scripts::render_here`].
-    pub async fn turn(self: &Arc<Self>) -> Option<OwnedSemaphorePermit> {
-        self.turns.clone().acquire_owned().await.ok()
     }
 
     /// Renders a template on this thread, which is one for blocking work, within a length of time.

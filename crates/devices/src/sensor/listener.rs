@@ -6,7 +6,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use outbound::mqtt::{Link, Message, Mqtt, Qos, Subscription};
 use runtime::{LogThrottle, StopToken, beat};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, Semaphore};
 use tokio::task::yield_now;
 
 use super::inbox::Added;
@@ -22,9 +22,13 @@ const LOSS_INTERVAL: Duration = Duration::from_secs(10);
 /// Messages that are read before others on this thread have their turn.
 const WITHOUT_BREAK: usize = 32;
 
+/// Sensors whose messages are read at one time on threads for computing.
+const MAX_SLOW: usize = 8;
+
 /// Listens until `stop`; `qos` counts where a sensor has none of its own.
 pub(super) async fn run(sensors: Arc<Sensors>, mqtt: Mqtt, qos: Qos, stop: StopToken) {
     let many = Arc::new(Notify::new());
+    let turns = Arc::new(Semaphore::new(MAX_SLOW));
     let _subscriptions: Vec<_> = sensors.iter().filter_map(|sensor| subscribe(sensor, &mqtt, qos, &many)).collect();
     let mut link = mqtt.link();
     let mut ticks = beat::ticks(TICK);
@@ -34,16 +38,16 @@ pub(super) async fn run(sensors: Arc<Sensors>, mqtt: Mqtt, qos: Qos, stop: StopT
             _ = ticks.tick() => {
                 // On the same beat the connection fetches what it left lying: after it has had its turn that can be read, too.
                 yield_now().await;
-                read(&sensors, &many, &stop).await;
+                read(&sensors, &turns, &many, &stop).await;
                 sensors.tell();
             }
-            () = many.notified() => read(&sensors, &many, &stop).await,
+            () = many.notified() => read(&sensors, &turns, &many, &stop).await,
             changed = link.changed() => {
                 if changed.is_err() {
                     return;
                 }
                 if matches!(*link.borrow_and_update(), Link::Offline(_)) {
-                    read(&sensors, &many, &stop).await;
+                    read(&sensors, &turns, &many, &stop).await;
                     sensors.iter().for_each(|sensor| sensor.lose());
                 }
             }
@@ -70,7 +74,7 @@ fn subscribe(sensor: &Arc<Sensor>, mqtt: &Mqtt, qos: Qos, many: &Arc<Notify>) ->
 }
 
 /// Reads what waits: here while that is quick, the rest on threads for computing, so that no sensor waits for another.
-async fn read(sensors: &Sensors, many: &Arc<Notify>, stop: &StopToken) {
+async fn read(sensors: &Sensors, turns: &Arc<Semaphore>, many: &Arc<Notify>, stop: &StopToken) {
     let mut since_break = 0;
     for sensor in sensors.iter() {
         since_break += sensor.waiting();
@@ -78,7 +82,7 @@ async fn read(sensors: &Sensors, many: &Arc<Notify>, stop: &StopToken) {
             Left::Nothing => {}
             // In the next round.
             Left::Some => many.notify_one(),
-            Left::Slow => read_slowly(sensor, many, stop),
+            Left::Slow => read_slowly(sensor, turns, many, stop),
         }
         if since_break >= WITHOUT_BREAK {
             since_break = 0;
@@ -88,11 +92,12 @@ async fn read(sensors: &Sensors, many: &Arc<Notify>, stop: &StopToken) {
 }
 
 /// Reads a portion on a thread for computing, when its turn has come, and lets the next round come when there is more.
-fn read_slowly(sensor: &Arc<Sensor>, many: &Arc<Notify>, stop: &StopToken) {
+fn read_slowly(sensor: &Arc<Sensor>, turns: &Arc<Semaphore>, many: &Arc<Notify>, stop: &StopToken) {
     let Some(reader) = sensor.slow_reader() else { return };
-    let (scripts, many, stop) = (sensor.scripts.clone(), many.clone(), stop.clone());
+    let (turns, many, stop) = (turns.clone(), many.clone(), stop.clone());
     tokio::spawn(async move {
-        let _turn = scripts.turn().await;
+        // Never closed.
+        let _turn = turns.acquire_owned().await;
         let read = tokio::task::spawn_blocking(move || {
             if reader.read(|| stop.is_cancelled()) == Left::Some {
                 many.notify_one();

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use indexmap::IndexMap;
@@ -23,6 +24,9 @@ use crate::script::Scripts;
 
 /// Messages that are read in one go before others have their turn.
 const AT_ONCE: usize = 32;
+
+/// Time after which no further message is read on a thread for computing before other sensors have their turn.
+const PORTION: Duration = Duration::from_secs(1);
 
 /// A sensor.
 pub(super) struct Sensor {
@@ -53,9 +57,13 @@ impl SlowReader {
     pub(super) fn read(self, end: impl Fn() -> bool) -> Left {
         let sensor = &self.0;
         let Some(_turn) = sensor.turn.try_lock() else { return Left::Nothing };
+        let until = Instant::now() + PORTION;
         for _ in 0..AT_ONCE {
             if end() {
                 return Left::Nothing;
+            }
+            if Instant::now() >= until {
+                return Left::Some;
             }
             let Some(letter) = sensor.next() else { return Left::Nothing };
             sensor.take(sensor.template().read(&letter.payload), letter.epoch);

@@ -62,6 +62,8 @@ pub(crate) struct Absence {
     pub(crate) now: f64,
     /// Process id of the firmware host.
     pub(crate) host: Option<u64>,
+    /// The record of the mark says that a shutdown of the host ended its run.
+    pub(crate) was_shut_down: bool,
 }
 
 /// Compares; `open` is true when the mark's record is in progress.
@@ -128,12 +130,18 @@ fn is_same_run(mark: &Mark, look: &PrintStats, absence: Absence) -> bool {
     mark.state.is_active() && mark.filename == *look.filename && look.state != PrintState::Standby && counters && began_before && same_host
 }
 
-/// True when the look shows a run that a shutdown of the host has ended: such a host goes on showing it as paused, and counting, until it is restarted.
+/// True when the look shows a run that a shutdown of the host has ended: until it is restarted, such a host goes on showing it, as paused and counting, or
+/// as failed.
 fn is_over(mark: &Mark, look: &PrintStats, absence: Absence) -> bool {
     let is_its_run = mark.job.is_some() && mark.filename == *look.filename && mark.host == absence.host;
     let began = absence.now - look.total_duration;
     let is_frozen = look.total_duration == mark.numbers.total_duration;
-    mark.state == AFTER_SHUTDOWN && look.state.is_active() && is_its_run && (is_frozen || (began - mark.start_time).abs() <= SLACK)
+    absence.was_shut_down
+        && is_its_run
+        && match look.state {
+            PrintState::Error => look.total_duration >= mark.numbers.total_duration,
+            state => state.is_active() && (is_frozen || (began - mark.start_time).abs() <= SLACK),
+        }
 }
 
 fn ending(state: PrintState) -> Option<JobStatus> {
@@ -176,7 +184,7 @@ mod tests {
         }
     }
 
-    const LATER: Absence = Absence { now: 1050.0, host: Some(1) };
+    const LATER: Absence = Absence { now: 1050.0, host: Some(1), was_shut_down: false };
 
     #[test]
     fn a_job_that_still_runs_keeps_its_record() {
@@ -234,15 +242,21 @@ mod tests {
 
     #[test]
     fn a_job_that_a_shutdown_ended_stays_as_it_is_though_the_host_shows_it() {
+        let absence = Absence { was_shut_down: true, ..LATER };
         let ended = Mark { state: AFTER_SHUTDOWN, ..mark("printing") };
-        for still in [look("paused", "a", 150.0), look("paused", "a", 100.0), look("printing", "a", 148.0)] {
-            assert_eq!(reconcile(Some(&ended), false, &still, LATER), [Step::Over], "{still:?}");
+        for still in [look("paused", "a", 150.0), look("paused", "a", 100.0), look("printing", "a", 148.0), look("error", "a", 100.3)] {
+            assert_eq!(reconcile(Some(&ended), false, &still, absence), [Step::Over], "{still:?}");
         }
         let began = |look: &PrintStats, absence: Absence| reconcile(Some(&ended), false, look, absence);
-        assert_eq!(began(&look("printing", "a", 20.0), LATER), [Step::Record { start_time: 1030.0 }], "printed again");
-        let restarted = Absence { host: Some(2), ..LATER };
+        assert_eq!(began(&look("printing", "a", 20.0), absence), [Step::Record { start_time: 1030.0 }], "printed again");
+        let restarted = Absence { host: Some(2), ..absence };
         assert_eq!(began(&look("printing", "a", 150.0), restarted), [Step::Record { start_time: 900.0 }], "by another host");
-        assert_eq!(began(&look("standby", "", 0.0), LATER), []);
+        assert_eq!(began(&look("standby", "", 0.0), absence), []);
+        let failed_again = reconcile(Some(&ended), false, &look("error", "a", 120.0), LATER);
+        assert!(
+            matches!(failed_again[..], [Step::Record { .. }, Step::Ended { .. }]),
+            "one that failed by itself before: {failed_again:?}"
+        );
     }
 
     #[test]

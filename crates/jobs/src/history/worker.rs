@@ -211,6 +211,10 @@ impl Worker {
             mark.filename = now.filename.to_string();
             mark.numbers = Numbers::of(now);
         }
+        if self.current.is_none() {
+            // Its record was closed before, by a shutdown: what the host says of it afterwards is no other run.
+            self.keep_mark().await;
+        }
         self.close(status, Some(clock::now())).await;
     }
 
@@ -226,6 +230,19 @@ impl Worker {
             self.finish(id, |numbers| Finish { numbers, ..ending(status, last_seen) }).await;
         }
         self.close(status, Some(clock::now())).await;
+    }
+
+    /// True when a shutdown of the host ended the run of the mark.
+    async fn was_shut_down(&mut self) -> bool {
+        let Some(id) = self.mark.as_ref().filter(|mark| mark.state == AFTER_SHUTDOWN).and_then(|mark| mark.job) else { return false };
+        let record = self.written(move |conn| table::get(conn, id)).await.flatten();
+        record.is_some_and(|record| record.status == JobStatus::FwhostShutdown)
+    }
+
+    async fn keep_mark(&mut self) {
+        if let Some(mark) = self.mark.clone() {
+            self.written(move |conn| table::set_mark(conn, &mark)).await;
+        }
     }
 
     /// Notes that the run is over: a host that is shut down goes on showing it.
@@ -247,7 +264,8 @@ impl Worker {
     /// The first look after a time without sight.
     async fn sight(&mut self, now: &PrintStats, host: Option<u64>) {
         let open = self.orphan.is_some() || self.current.is_some();
-        let steps = reconcile(self.mark.as_ref(), open, now, Absence { now: clock::now(), host });
+        let was_shut_down = !open && self.was_shut_down().await;
+        let steps = reconcile(self.mark.as_ref(), open, now, Absence { now: clock::now(), host, was_shut_down });
         tracing::debug!(?steps, state = now.state.as_str(), "first look at the printer");
         if steps == [Step::Over] {
             return;

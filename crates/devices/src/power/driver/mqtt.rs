@@ -209,9 +209,12 @@ impl MqttDevice {
             return Ok(is_on);
         }
         self.publish_query().await?;
-        let outcome = self.next_state().await;
-        // A state that the broker keeps comes on subscription: without a question there is no reason to expect another.
-        if self.recipe.options.query_topic.is_none() { outcome.map_err(Fault::for_good) } else { outcome }
+        self.next_state().await.map_err(|fault| self.hopeless(fault))
+    }
+
+    /// A state that the broker keeps comes on subscription: without a question there is no reason to expect another.
+    fn hopeless(&self, fault: Fault) -> Fault {
+        if self.recipe.options.query_topic.is_none() { fault.for_good() } else { fault }
     }
 
     async fn command(&mut self, on: bool) -> Result<bool, Fault> {
@@ -280,7 +283,7 @@ impl Driver for MqttDevice {
                             }
                             Err(fault) => {
                                 self.state = None;
-                                return fault.for_good().into();
+                                return self.hopeless(fault).into();
                             }
                         }
                     }
