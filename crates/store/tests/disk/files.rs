@@ -115,8 +115,8 @@ async fn what_was_acknowledged_survives_a_drop_without_close() {
 
 /// The threads of stores in this process.
 fn threads() -> BTreeSet<PathBuf> {
-    let is_ours = |task: &PathBuf| std::fs::read_to_string(task.join("comm")).is_ok_and(|name| name.starts_with("store-"));
-    std::fs::read_dir("/proc/self/task").unwrap().flatten().map(|task| task.path()).filter(is_ours).collect()
+    let is_ours = |task: &PathBuf| fs::read_to_string(task.join("comm")).is_ok_and(|name| name.starts_with("store-"));
+    fs::read_dir("/proc/self/task").unwrap().flatten().map(|task| task.path()).filter(is_ours).collect()
 }
 
 #[tokio::test]
