@@ -20,7 +20,7 @@ mod worker;
 
 pub use link::ATTEMPTS;
 pub use model::{Action, Change, Levels};
-pub use options::{LedKind, LedOptions, LedProtocol, MAX_CHAIN, MAX_STRIPS};
+pub use options::{LedKind, LedOptions, MAX_CHAIN, MAX_STRIPS};
 pub use serial::{ANSWER_TIMEOUT, MAX_LINE};
 pub use service::LedStrips;
 pub use worker::MAX_WAITING;

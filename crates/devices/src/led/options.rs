@@ -1,11 +1,11 @@
 //! `[led name]`.
 
-use std::net::Ipv6Addr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use config::{Context, OptionValue, Reader};
-use outbound::parse_url;
+
+use crate::base::{Base, Protocol};
 
 /// What an address of a strip is.
 const ADDRESS: &str = "expected a name or an address, also with port (`desk.local:8080`) or with `http://` or `https://` before it";
@@ -26,16 +26,6 @@ config::choices! {
     }
 }
 
-config::choices! {
-    /// How a strip on the network is asked.
-    pub enum LedProtocol {
-        /// In the clear.
-        Http = "http",
-        /// With TLS.
-        Https = "https",
-    }
-}
-
 config::options! {
     /// An LED strip with a controller that understands the JSON of the WLED firmware. See docs/leds-and-sensors.md.
     pub struct LedOptions: "led <name>" | "wled <name>" {
@@ -46,7 +36,7 @@ config::options! {
         /// Its port, unless the address has one. Unset: 80, with `https` 443.
         port: Option<u16> { min 1 } = None,
         /// `http` or `https`, unless the address begins with one.
-        protocol: LedProtocol = LedProtocol::Http,
+        protocol: Protocol = Protocol::Http,
         /// Seconds for one exchange with `http`; there are up to three attempts.
         timeout: Duration { above 0, max 30 } = 2.0,
         /// Device file of the serial line; required with `serial`.
@@ -108,21 +98,15 @@ impl LedOptions {
         let address = self.address.as_deref().unwrap_or_default().trim();
         let (protocol, host) = match address.split_once("://") {
             Some((scheme, rest)) => {
-                (LedProtocol::parse(scheme, &Context::default()).map_err(|_| ADDRESS.to_owned())?, rest.strip_suffix('/').unwrap_or(rest))
+                (Protocol::parse(scheme, &Context::default()).map_err(|_| ADDRESS.to_owned())?, rest.strip_suffix('/').unwrap_or(rest))
             }
             None => (self.protocol, address),
         };
-        if host.is_empty() || host.contains(['/', '@', '?', '#', '\\', '%']) {
+        if host.contains('/') {
             return Err(ADDRESS.to_owned());
         }
-        // An address of version 6 needs brackets before a port.
-        let host = if host.parse::<Ipv6Addr>().is_ok() { format!("[{host}]") } else { host.to_owned() };
-        let mut url = parse_url(&format!("{}://{host}/json", protocol.as_str())).map_err(|error| format!("{ADDRESS}: {error}"))?;
-        let has_port = host.rsplit_once(':').is_some_and(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()));
-        if !has_port && url.set_port(self.port).is_err() {
-            return Err(ADDRESS.to_owned());
-        }
-        Ok(url.into())
+        let base = Base::new(host, protocol, self.port).map_err(|_| ADDRESS.to_owned())?;
+        Ok(base.join("/json"))
     }
 
     /// Red, green, blue, white.

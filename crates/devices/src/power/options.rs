@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use template::{Rendered, Template};
 
+use crate::base::Protocol;
 use crate::gpio::Pin;
 
 config::choices! {
@@ -41,16 +42,6 @@ config::choices! {
         Mqtt = "mqtt",
         /// A port of a USB hub, by the program `uhubctl`.
         Usbhub = "usbhub" | "uhubctl",
-    }
-}
-
-config::choices! {
-    /// Schemes of addresses.
-    pub(crate) enum Protocol {
-        /// Without TLS.
-        Http = "http",
-        /// With TLS; certificates are verified.
-        Https = "https",
     }
 }
 

@@ -12,6 +12,7 @@ pub(crate) mod auxiliary;
 mod entry;
 mod export;
 mod import;
+mod input;
 mod prints;
 mod recent;
 mod reconcile;

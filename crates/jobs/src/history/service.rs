@@ -18,11 +18,12 @@ use tokio::time::Instant;
 
 use super::auxiliary::{Auxiliary, AuxiliaryTotal};
 use super::entry;
+use super::input::{self, Input};
 use super::recent::{Kept, Recent};
 use super::record::{parse_id, wire_id};
 use super::table::{self, Filter};
 use super::totals::{self, Totals};
-use super::worker::{self, Input};
+use super::worker;
 use crate::ports::{FileStamp, JobFiles, Looked};
 use crate::state::JobEvent;
 
@@ -69,7 +70,7 @@ impl History {
         let overflow = Arc::new(AtomicBool::new(false));
         let (link, full) = (host.clone(), overflow.clone());
         host.on_event(move |event| {
-            if let Some(input) = worker::input(&link, event)
+            if let Some(input) = input::input(&link, event)
                 && sender.try_send(input).is_err()
             {
                 full.store(true, Ordering::Relaxed);

@@ -4,16 +4,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use fwhost::{FwHost, HostEvent, PrintChange, PrintState, PrintStats};
+use fwhost::{PrintState, PrintStats};
 use protocol::jobs::{HistoryAction, HistoryChange, JobStatus};
 use protocol::{Event, FwhostState};
 use runtime::{LogThrottle, StopToken};
-use serde::Deserialize;
 use store::rusqlite::Connection;
 use store::{ErrorKind, StoreError};
 use tokio::time::{Instant, MissedTickBehavior, interval, sleep, timeout_at};
 
 use super::entry;
+use super::input::{Input, process_of};
 use super::reconcile::{AFTER_SHUTDOWN, Absence, Step, reconcile, unseen_end};
 use super::record::{JobId, Mark, Numbers, Record, wire_id};
 use super::service::History;
@@ -33,43 +33,6 @@ const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
 /// Pause before a step that could not be written is tried again.
 const RETRY: Duration = Duration::from_secs(2);
-
-/// What the firmware host told, with what can only be known at that moment.
-#[derive(Debug, Clone)]
-pub(crate) enum Input {
-    /// The first look at a connection.
-    Sight { now: PrintStats, host: Option<u64> },
-    /// Two consecutive looks that differ.
-    Change { before: PrintStats, now: PrintStats },
-    /// The start sequence ended in this state.
-    Settled(FwhostState),
-    /// The host shut down.
-    Shutdown(Option<PrintStats>),
-    /// The host is gone.
-    Gone(Option<PrintStats>),
-}
-
-/// Translates; none for what jobs do not care about.
-pub(crate) fn input(host: &FwHost, event: &HostEvent) -> Option<Input> {
-    Some(match event {
-        HostEvent::PrintStats(PrintChange { before: None, now }) => Input::Sight { now: now.clone(), host: process_of(host) },
-        HostEvent::PrintStats(PrintChange { before: Some(before), now }) => Input::Change { before: before.clone(), now: now.clone() },
-        HostEvent::Started(state) => Input::Settled(*state),
-        HostEvent::Shutdown => Input::Shutdown(host.print_stats()),
-        HostEvent::Disconnected => Input::Gone(host.last_print_stats()),
-        HostEvent::Connected | HostEvent::Ready | HostEvent::GcodeResponse(_) => return None,
-    })
-}
-
-/// The process of the firmware host, as it says itself.
-pub(crate) fn process_of(host: &FwHost) -> Option<u64> {
-    #[derive(Deserialize)]
-    struct Info {
-        process_id: u64,
-    }
-    let view = host.status();
-    view.info.as_ref().and_then(|info| serde_json::from_str::<Info>(info).ok()).map(|info| info.process_id)
-}
 
 /// The job that is under way.
 #[derive(Debug, Clone)]
@@ -284,8 +247,8 @@ impl Worker {
         let numbers = self.current.as_ref().map_or(Numbers::of(now), |job| job.numbers);
         let mark =
             Mark { job, filename: now.filename.to_string(), state: now.state, numbers, start_time, seen_at: at, host, orderly: false };
-        self.mark = Some(mark.clone());
-        self.written(move |conn| table::set_mark(conn, &mark)).await;
+        self.mark = Some(mark);
+        self.keep_mark().await;
     }
 
     async fn take(&mut self, step: &Step, now: &PrintStats) {

@@ -14,11 +14,11 @@ use serde_json::{Value, json};
 use template::Rendered;
 
 use super::plug::{accepted, addressed, info, missing, no_socket, read_relay, read_socket, relay};
-use super::web::Base;
 use super::{Driver, Fault};
+use crate::base::{Base, Protocol};
 use crate::power::build::Section;
 use crate::power::model::Reading;
-use crate::power::options::{KlapOptions, Protocol};
+use crate::power::options::KlapOptions;
 
 use cipher::{Generation, Login};
 use session::Line;

@@ -9,7 +9,8 @@ use tokio::time::Instant;
 
 use super::Fault;
 use super::cipher::{Cipher, Generation, Login, Proof, Seed};
-use crate::power::driver::web::{Base, failing_status, reason};
+use crate::base::Base;
+use crate::power::driver::web::{failing_status, reason};
 
 /// Time for one exchange with a smart plug; the device's own `timeout` usually ends it earlier.
 const EXCHANGE_TIMEOUT: Duration = Duration::from_secs(20);

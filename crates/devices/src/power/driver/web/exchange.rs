@@ -7,7 +7,8 @@ use outbound::{Client, OutboundError, Request, Response, header};
 use serde_json::Value;
 
 use super::digest::{Challenge, Digest};
-use super::{Ask, Base, Fault};
+use super::{Ask, Fault};
+use crate::base::Base;
 
 /// Attempts of one request to a power device.
 const ATTEMPTS: u32 = 3;

@@ -3,7 +3,6 @@
 
 #[cfg(test)]
 mod answers;
-mod base;
 mod digest;
 mod exchange;
 mod homeassistant;
@@ -23,11 +22,11 @@ use serde_json::Value;
 use template::Rendered;
 
 use super::{ANSWER_TIMEOUT, Driver, Fault};
+use crate::base::{Base, Protocol};
 use crate::power::build::Section;
 use crate::power::model::Reading;
-use crate::power::options::{Kind, PowerOptions, Protocol, WebOptions, duration};
+use crate::power::options::{Kind, PowerOptions, WebOptions, duration};
 
-pub(super) use base::Base;
 pub(super) use exchange::{Auth, Exchange, failing_status, reason};
 
 /// A request, relative to the address of the device.

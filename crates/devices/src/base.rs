@@ -1,10 +1,18 @@
-//! Where a device is: the beginning of all its addresses.
+//! Where a device in the network is: the beginning of all its addresses.
 
 use std::net::Ipv6Addr;
 
 use outbound::parse_url;
 
-use crate::power::options::Protocol;
+config::choices! {
+    /// Schemes of addresses.
+    pub enum Protocol {
+        /// Without TLS.
+        Http = "http",
+        /// With TLS; certificates are verified.
+        Https = "https",
+    }
+}
 
 const EXPECTED: &str = "expected a name or an address, also with port or path, without `http://`";
 
